@@ -1,0 +1,3 @@
+//! The program `ichor`.
+
+fn main() {}

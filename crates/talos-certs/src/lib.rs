@@ -1,0 +1,1 @@
+//! The certificates of a whole cluster: probe and check.

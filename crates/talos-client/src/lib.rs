@@ -1,0 +1,1 @@
+//! A native client for the Talos API.

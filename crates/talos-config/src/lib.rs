@@ -1,0 +1,1 @@
+//! The files people hold: machine configurations, talosconfig and kubeconfig.

@@ -1,0 +1,1 @@
+//! Reaching the Kubernetes of a Talos cluster.

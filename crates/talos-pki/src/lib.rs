@@ -1,0 +1,1 @@
+//! X.509 for Talos clusters: parse, judge and issue certificates.

@@ -1,0 +1,1 @@
+//! Simulated Talos clusters on real sockets, for tests and demonstrations.

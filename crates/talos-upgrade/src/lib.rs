@@ -1,0 +1,1 @@
+//! Kubernetes upgrades of Talos clusters: plan and run.

@@ -1,0 +1,1 @@
+//! Certificates: probing and judging what is served.

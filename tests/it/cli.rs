@@ -1,0 +1,1 @@
+//! The program's contract with scripts: flags, output, exit codes, masking.

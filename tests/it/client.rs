@@ -1,0 +1,1 @@
+//! Our client against simulated nodes: endpoints, TLS, errors, node targeting.

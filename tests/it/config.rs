@@ -1,0 +1,1 @@
+//! Files people hold: talosconfig and kubeconfig through the program.

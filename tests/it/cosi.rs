@@ -1,0 +1,1 @@
+//! Resources: get, list, watch, definitions.

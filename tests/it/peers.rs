@@ -1,0 +1,1 @@
+//! Independent peers: programs on the official libraries.

@@ -1,0 +1,1 @@
+//! The simulated cluster against recordings of a real one.
