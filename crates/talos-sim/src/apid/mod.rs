@@ -1,0 +1,1 @@
+//! The API daemon of each node: transport, roles and routing.

@@ -1,0 +1,1 @@
+//! The state API: get, list and watch of a node's resources.
