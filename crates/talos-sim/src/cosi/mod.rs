@@ -1,1 +1,0 @@
-//! The state API: get, list and watch of a node's resources.
