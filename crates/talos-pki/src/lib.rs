@@ -1,1 +1,34 @@
 //! X.509 for Talos clusters: parse, judge and issue certificates.
+//!
+//! Everything here is a pure function of its arguments: no socket, no file, no clock. Time comes in as a
+//! [`jiff::Timestamp`]. Deliberately absent: fetching what a server presents (that is `talos-certs`), trust stores of
+//! the operating system, revocation, and certificate policies.
+//!
+//! Certificates are written here rather than with a builder crate because Talos puts all roles of a client into one
+//! set of organizations, gives its authorities random key identifiers and leaves basicConstraints out of leaves.
+//!
+//! Architecture invariant: nothing in this crate performs input or output, and no error or `Debug` text contains a key.
+
+mod authority;
+mod certificate;
+mod der;
+mod error;
+mod issue;
+mod judge;
+mod key;
+mod name;
+mod pem;
+mod request;
+mod sans;
+mod verify;
+
+pub use authority::{Authority, AuthorityKind};
+pub use certificate::{Certificate, KeyUsage, Purpose};
+pub use error::Error;
+pub use issue::{Issued, LeafRequest, LeafUsage};
+pub use judge::{Expectation, Finding, FindingCode, Role, judge};
+pub use key::{Algorithm, PrivateKey};
+pub use name::Name;
+pub use request::SigningRequest;
+pub use sans::{covered_by, covers};
+pub use verify::{is_issued_by, issuer_of};

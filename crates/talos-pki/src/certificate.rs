@@ -1,0 +1,456 @@
+//! One X.509 certificate, read once into plain values.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use jiff::Timestamp;
+use serde::{Serialize, Serializer};
+use sha2::{Digest, Sha256};
+use x509_parser::certificate::X509Certificate;
+use x509_parser::extensions::{GeneralName, ParsedExtension};
+use x509_parser::prelude::FromDer;
+use x509_parser::public_key::PublicKey;
+use x509_parser::time::ASN1Time;
+use x509_parser::x509::{SubjectPublicKeyInfo, X509Name};
+
+use crate::{Algorithm, Error, Name, pem};
+
+/// An X.509 certificate.
+#[derive(Clone)]
+pub struct Certificate {
+    der: Vec<u8>,
+    serial: Vec<u8>,
+    subject: String,
+    issuer: String,
+    raw_subject: Vec<u8>,
+    raw_issuer: Vec<u8>,
+    common_name: Option<String>,
+    organizations: Vec<String>,
+    not_before: Timestamp,
+    not_after: Timestamp,
+    algorithm: Algorithm,
+    public_key_info: Vec<u8>,
+    public_key: Vec<u8>,
+    extensions: Extensions,
+}
+
+#[derive(Clone, Default)]
+struct Extensions {
+    names: Vec<Name>,
+    is_ca: bool,
+    has_basic_constraints: bool,
+    key_usage: Option<KeyUsage>,
+    purposes: Option<Vec<Purpose>>,
+    subject_key_id: Option<Vec<u8>>,
+    authority_key_id: Option<Vec<u8>>,
+    unreadable: Vec<String>,
+}
+
+/// What a key may be used for, from the keyUsage extension.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KeyUsage {
+    /// Signing, as TLS 1.3 needs of servers and clients.
+    pub digital_signature: bool,
+    /// Encrypting keys, as RSA key exchange of old TLS versions needs.
+    pub key_encipherment: bool,
+    /// Signing certificates.
+    pub key_cert_sign: bool,
+    /// Signing revocation lists.
+    pub crl_sign: bool,
+}
+
+/// One entry of the extendedKeyUsage extension.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// TLS server.
+    ServerAuth,
+    /// TLS client.
+    ClientAuth,
+    /// Any purpose at all.
+    Any,
+    /// Another purpose, as dotted object identifier.
+    Other(String),
+}
+
+impl fmt::Display for Purpose {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::ServerAuth => "serverAuth",
+            Self::ClientAuth => "clientAuth",
+            Self::Any => "any",
+            Self::Other(identifier) => identifier,
+        })
+    }
+}
+
+impl Serialize for Purpose {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl Certificate {
+    /// Reads one certificate from DER.
+    ///
+    /// # Errors
+    /// [`Error::Certificate`] or [`Error::TrailingBytes`], both with position 1.
+    pub fn from_der(der: &[u8]) -> Result<Self, Error> {
+        Self::numbered(der, 1)
+    }
+
+    /// Reads a chain from DER blobs, in their order.
+    ///
+    /// # Errors
+    /// As [`Certificate::from_der`], with the position of the one that is wrong.
+    pub fn many_from_der<Der: AsRef<[u8]>>(chain: &[Der]) -> Result<Vec<Self>, Error> {
+        chain
+            .iter()
+            .zip(1..)
+            .map(|(der, number)| Self::numbered(der.as_ref(), number))
+            .collect()
+    }
+
+    /// Reads every certificate of a PEM text, in order; blocks with other labels are passed over.
+    ///
+    /// # Errors
+    /// [`Error::NoCertificate`] when there is none, else what is wrong with the text or with which certificate.
+    pub fn many_from_pem(text: impl AsRef<[u8]>) -> Result<Vec<Self>, Error> {
+        let certificates: Vec<Self> = pem::blocks(text.as_ref())?
+            .iter()
+            .filter(|block| matches!(block.label.as_str(), "CERTIFICATE" | "X509 CERTIFICATE"))
+            .zip(1..)
+            .map(|(block, number)| Self::numbered(&block.der, number))
+            .collect::<Result<_, _>>()?;
+        if certificates.is_empty() {
+            return Err(Error::NoCertificate);
+        }
+        Ok(certificates)
+    }
+
+    /// Returns the certificate as DER.
+    pub fn der(&self) -> &[u8] {
+        &self.der
+    }
+
+    /// Writes the certificate as one PEM block.
+    pub fn pem(&self) -> String {
+        pem::encode("CERTIFICATE", &self.der)
+    }
+
+    /// Returns the subject as text such as `O=talos`; empty for the aggregator authority of Talos.
+    pub fn subject(&self) -> &str {
+        &self.subject
+    }
+
+    /// Returns the issuer as text.
+    pub fn issuer(&self) -> &str {
+        &self.issuer
+    }
+
+    /// Returns the first common name of the subject.
+    pub fn common_name(&self) -> Option<&str> {
+        self.common_name.as_deref()
+    }
+
+    /// Returns the organizations of the subject: for Talos clients, their roles.
+    pub fn organizations(&self) -> &[String] {
+        &self.organizations
+    }
+
+    /// Returns the serial number as big-endian bytes.
+    pub fn serial(&self) -> &[u8] {
+        &self.serial
+    }
+
+    /// Returns the first moment of validity.
+    pub fn not_before(&self) -> Timestamp {
+        self.not_before
+    }
+
+    /// Returns the last moment of validity.
+    pub fn not_after(&self) -> Timestamp {
+        self.not_after
+    }
+
+    /// Returns the DNS names and addresses of subjectAltName, in the certificate's order.
+    pub fn names(&self) -> &[Name] {
+        &self.extensions.names
+    }
+
+    /// Tells whether basicConstraints makes this an authority.
+    pub fn is_ca(&self) -> bool {
+        self.extensions.is_ca
+    }
+
+    /// Tells whether there is a basicConstraints extension: leaves that Talos issues have none.
+    pub fn has_basic_constraints(&self) -> bool {
+        self.extensions.has_basic_constraints
+    }
+
+    /// Returns the keyUsage extension.
+    pub fn key_usage(&self) -> Option<KeyUsage> {
+        self.extensions.key_usage
+    }
+
+    /// Returns the extendedKeyUsage extension; without it every purpose is allowed.
+    pub fn extended_key_usage(&self) -> Option<&[Purpose]> {
+        self.extensions.purposes.as_deref()
+    }
+
+    /// Returns the identifier of this certificate's key.
+    pub fn subject_key_id(&self) -> Option<&[u8]> {
+        self.extensions.subject_key_id.as_deref()
+    }
+
+    /// Returns the identifier of the issuer's key.
+    pub fn authority_key_id(&self) -> Option<&[u8]> {
+        self.extensions.authority_key_id.as_deref()
+    }
+
+    /// Names, by object identifier, the extensions that are malformed or given twice; their content is ignored.
+    pub fn unreadable_extensions(&self) -> &[String] {
+        &self.extensions.unreadable
+    }
+
+    /// Returns SHA-256 over the DER, in lower-case hex.
+    pub fn fingerprint(&self) -> String {
+        hex(&Sha256::digest(&self.der))
+    }
+
+    /// Returns SHA-256 over SubjectPublicKeyInfo, what Talos compares with `--cert-fingerprint`.
+    pub fn spki_sha256(&self) -> [u8; 32] {
+        Sha256::digest(&self.public_key_info).into()
+    }
+
+    /// Names the kind of the public key.
+    pub fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
+    /// Returns SubjectPublicKeyInfo as DER.
+    pub fn public_key_info(&self) -> &[u8] {
+        &self.public_key_info
+    }
+
+    /// Tells whether subject and issuer are the same name.
+    pub fn is_self_issued(&self) -> bool {
+        self.raw_subject == self.raw_issuer
+    }
+
+    pub(crate) fn public_key(&self) -> &[u8] {
+        &self.public_key
+    }
+
+    pub(crate) fn raw_subject(&self) -> &[u8] {
+        &self.raw_subject
+    }
+
+    pub(crate) fn raw_issuer(&self) -> &[u8] {
+        &self.raw_issuer
+    }
+
+    fn numbered(der: &[u8], number: usize) -> Result<Self, Error> {
+        let (rest, parsed) =
+            X509Certificate::from_der(der).map_err(|error| Error::Certificate {
+                number,
+                source: x509_error(error),
+            })?;
+        if !rest.is_empty() {
+            return Err(Error::TrailingBytes {
+                number,
+                count: rest.len(),
+            });
+        }
+        let subject = parsed.subject();
+        let key = parsed.public_key();
+        Ok(Self {
+            der: der.to_vec(),
+            serial: parsed.raw_serial().to_vec(),
+            subject: subject.to_string(),
+            issuer: parsed.issuer().to_string(),
+            raw_subject: subject.as_raw().to_vec(),
+            raw_issuer: parsed.issuer().as_raw().to_vec(),
+            common_name: common_name(subject),
+            organizations: organizations(subject),
+            not_before: timestamp(parsed.validity().not_before),
+            not_after: timestamp(parsed.validity().not_after),
+            algorithm: algorithm(key),
+            public_key_info: key.raw.to_vec(),
+            public_key: key.subject_public_key.data.to_vec(),
+            extensions: Extensions::read(&parsed),
+        })
+    }
+}
+
+impl PartialEq for Certificate {
+    fn eq(&self, other: &Self) -> bool {
+        self.der == other.der
+    }
+}
+
+impl Eq for Certificate {}
+
+impl fmt::Debug for Certificate {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Certificate")
+            .field("subject", &self.subject)
+            .field("issuer", &self.issuer)
+            .field("names", &self.extensions.names)
+            .field("not_after", &self.not_after)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Extensions {
+    /// Reads each extension once: of a pair of the same kind only the first counts, and the kind is reported.
+    fn read(parsed: &X509Certificate<'_>) -> Self {
+        let mut read = Self::default();
+        let mut seen = Vec::new();
+        for extension in parsed.extensions() {
+            let identifier = extension.oid.to_id_string();
+            let twice = seen.contains(&identifier);
+            if twice || !read.take(extension.parsed_extension()) {
+                read.unreadable.push(identifier.clone());
+            }
+            seen.push(identifier);
+        }
+        read
+    }
+
+    /// Takes what it knows of one extension; false when its content is malformed.
+    fn take(&mut self, extension: &ParsedExtension<'_>) -> bool {
+        match extension {
+            ParsedExtension::ParseError { .. } => return false,
+            ParsedExtension::SubjectAlternativeName(names) => {
+                self.names = names.general_names.iter().filter_map(name).collect();
+                return !names
+                    .general_names
+                    .iter()
+                    .any(|entry| matches!(entry, GeneralName::Invalid(..)));
+            }
+            ParsedExtension::BasicConstraints(constraints) => {
+                self.has_basic_constraints = true;
+                self.is_ca = constraints.ca;
+            }
+            ParsedExtension::KeyUsage(usage) => {
+                self.key_usage = Some(KeyUsage {
+                    digital_signature: usage.digital_signature(),
+                    key_encipherment: usage.key_encipherment(),
+                    key_cert_sign: usage.key_cert_sign(),
+                    crl_sign: usage.crl_sign(),
+                });
+            }
+            ParsedExtension::ExtendedKeyUsage(usage) => {
+                let known = [
+                    (usage.server_auth, Purpose::ServerAuth),
+                    (usage.client_auth, Purpose::ClientAuth),
+                    (usage.any, Purpose::Any),
+                    (
+                        usage.code_signing,
+                        Purpose::Other("1.3.6.1.5.5.7.3.3".to_owned()),
+                    ),
+                    (
+                        usage.email_protection,
+                        Purpose::Other("1.3.6.1.5.5.7.3.4".to_owned()),
+                    ),
+                    (
+                        usage.time_stamping,
+                        Purpose::Other("1.3.6.1.5.5.7.3.8".to_owned()),
+                    ),
+                    (
+                        usage.ocsp_signing,
+                        Purpose::Other("1.3.6.1.5.5.7.3.9".to_owned()),
+                    ),
+                ];
+                let known = known
+                    .into_iter()
+                    .filter(|(set, _)| *set)
+                    .map(|(_, purpose)| purpose);
+                let other = usage
+                    .other
+                    .iter()
+                    .map(|oid| Purpose::Other(oid.to_id_string()));
+                self.purposes = Some(known.chain(other).collect());
+            }
+            ParsedExtension::SubjectKeyIdentifier(id) => self.subject_key_id = Some(id.0.to_vec()),
+            ParsedExtension::AuthorityKeyIdentifier(id) => {
+                self.authority_key_id = id.key_identifier.as_ref().map(|id| id.0.to_vec());
+            }
+            _ => {}
+        }
+        true
+    }
+}
+
+/// Formats bytes as lower-case hex.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Unwraps the parser's error of its streaming shell; an incomplete input is a damaged certificate.
+pub(crate) fn x509_error(
+    error: x509_parser::nom::Err<x509_parser::error::X509Error>,
+) -> x509_parser::error::X509Error {
+    match error {
+        x509_parser::nom::Err::Error(error) | x509_parser::nom::Err::Failure(error) => error,
+        x509_parser::nom::Err::Incomplete(_) => x509_parser::error::X509Error::InvalidCertificate,
+    }
+}
+
+pub(crate) fn common_name(name: &X509Name<'_>) -> Option<String> {
+    let first = name.iter_common_name().next()?;
+    first.as_str().ok().map(str::to_owned)
+}
+
+pub(crate) fn organizations(name: &X509Name<'_>) -> Vec<String> {
+    name.iter_organization()
+        .filter_map(|attribute| attribute.as_str().ok())
+        .map(str::to_owned)
+        .collect()
+}
+
+pub(crate) fn name(entry: &GeneralName<'_>) -> Option<Name> {
+    match entry {
+        GeneralName::DNSName(name) => Some(Name::Dns((*name).to_owned())),
+        GeneralName::IPAddress(bytes) => match bytes.len() {
+            4 => <[u8; 4]>::try_from(*bytes)
+                .ok()
+                .map(|octets| Name::Ip(IpAddr::from(octets))),
+            16 => <[u8; 16]>::try_from(*bytes)
+                .ok()
+                .map(|octets| Name::Ip(IpAddr::from(octets))),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Years after 9999, which mean "never" in certificates, become the last moment jiff knows.
+fn timestamp(time: ASN1Time) -> Timestamp {
+    Timestamp::from_second(time.timestamp()).unwrap_or(if time.timestamp() > 0 {
+        Timestamp::MAX
+    } else {
+        Timestamp::MIN
+    })
+}
+
+pub(crate) fn algorithm(key: &SubjectPublicKeyInfo<'_>) -> Algorithm {
+    if key.algorithm.algorithm.to_id_string() == "1.3.101.112" {
+        return Algorithm::Ed25519;
+    }
+    let curve = || {
+        let parameters = key.algorithm.parameters.as_ref()?;
+        parameters.as_oid().ok().map(|oid| oid.to_id_string())
+    };
+    match key.parsed() {
+        Ok(PublicKey::RSA(key)) => Algorithm::Rsa(key.key_size()),
+        Ok(PublicKey::EC(_)) => match curve().as_deref() {
+            Some("1.2.840.10045.3.1.7") => Algorithm::EcdsaP256,
+            Some("1.3.132.0.34") => Algorithm::EcdsaP384,
+            Some("1.3.132.0.35") => Algorithm::EcdsaP521,
+            _ => Algorithm::Other,
+        },
+        _ => Algorithm::Other,
+    }
+}

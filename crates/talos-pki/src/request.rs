@@ -1,0 +1,91 @@
+//! Certificate signing requests, what a worker sends to trustd.
+
+use x509_parser::certification_request::X509CertificationRequest;
+use x509_parser::extensions::ParsedExtension;
+use x509_parser::prelude::FromDer;
+
+use crate::certificate::{common_name, name, organizations, x509_error};
+use crate::{Error, Name, pem, verify};
+
+/// A certificate signing request (PKCS #10) whose own signature has been verified.
+#[derive(Clone, Debug)]
+pub struct SigningRequest {
+    common_name: Option<String>,
+    organizations: Vec<String>,
+    names: Vec<Name>,
+    public_key_info: Vec<u8>,
+}
+
+impl SigningRequest {
+    /// Reads the first request of a PEM text and verifies that its sender holds the private key.
+    ///
+    /// # Errors
+    /// [`Error::Request`], [`Error::RequestSignature`], or what is wrong with the PEM text.
+    pub fn from_pem(text: impl AsRef<[u8]>) -> Result<Self, Error> {
+        let missing = Error::Request {
+            source: x509_parser::error::X509Error::InvalidCertificate,
+        };
+        let blocks = pem::blocks(text.as_ref())?;
+        let block = blocks
+            .iter()
+            .find(|block| block.label.ends_with("CERTIFICATE REQUEST"))
+            .ok_or(missing)?;
+        Self::from_der(&block.der)
+    }
+
+    /// Reads a request from DER and verifies that its sender holds the private key.
+    ///
+    /// # Errors
+    /// [`Error::Request`] or [`Error::RequestSignature`].
+    pub fn from_der(der: &[u8]) -> Result<Self, Error> {
+        let (_, parsed) =
+            X509CertificationRequest::from_der(der).map_err(|error| Error::Request {
+                source: x509_error(error),
+            })?;
+        let info = &parsed.certification_request_info;
+        let signed = verify::verify_parts(
+            &info.subject_pki,
+            &parsed.signature_algorithm,
+            info.raw,
+            &parsed.signature_value.data,
+        );
+        if !signed {
+            return Err(Error::RequestSignature);
+        }
+        let extensions = parsed.requested_extensions().into_iter().flatten();
+        let names = extensions
+            .filter_map(|extension| match extension {
+                ParsedExtension::SubjectAlternativeName(names) => Some(&names.general_names),
+                _ => None,
+            })
+            .flatten()
+            .filter_map(name)
+            .collect();
+        Ok(Self {
+            common_name: common_name(&info.subject),
+            organizations: organizations(&info.subject),
+            names,
+            public_key_info: info.subject_pki.raw.to_vec(),
+        })
+    }
+
+    /// Returns the requested common name.
+    pub fn common_name(&self) -> Option<&str> {
+        self.common_name.as_deref()
+    }
+
+    /// Returns the requested organizations.
+    pub fn organizations(&self) -> &[String] {
+        &self.organizations
+    }
+
+    /// Returns the requested names and addresses.
+    pub fn names(&self) -> &[Name] {
+        &self.names
+    }
+
+    /// Returns the public key as SubjectPublicKeyInfo DER.
+    pub fn public_key_info(&self) -> &[u8] {
+        &self.public_key_info
+    }
+}
