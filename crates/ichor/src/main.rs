@@ -1,3 +1,9 @@
 //! The program `ichor`.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    ichor::run(
+        std::env::args_os(),
+        ichor::Env::of_process(),
+        ichor::Io::of_process(),
+    )
+}

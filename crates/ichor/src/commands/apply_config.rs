@@ -1,0 +1,13 @@
+//! `ichor apply-config`.
+
+use crate::error::{Error, Outcome, not_implemented};
+use crate::session::Session;
+
+/// Apply a machine config to nodes
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
+
+/// Runs the verb.
+pub(crate) fn run(_args: Args, _session: &mut Session) -> Result<Outcome, Error> {
+    Err(not_implemented("ichor apply-config"))
+}

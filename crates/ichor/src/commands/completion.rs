@@ -1,0 +1,13 @@
+//! `ichor completion`.
+
+use crate::error::{Error, Outcome, not_implemented};
+use crate::session::Session;
+
+/// Print a completion script for a shell
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
+
+/// Runs the verb.
+pub(crate) fn run(_args: Args, _session: &mut Session) -> Result<Outcome, Error> {
+    Err(not_implemented("ichor completion"))
+}

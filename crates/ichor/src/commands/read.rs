@@ -1,0 +1,13 @@
+//! `ichor read`.
+
+use crate::error::{Error, Outcome, not_implemented};
+use crate::session::Session;
+
+/// Read a file of a node
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
+
+/// Runs the verb.
+pub(crate) fn run(_args: Args, _session: &mut Session) -> Result<Outcome, Error> {
+    Err(not_implemented("ichor read"))
+}

@@ -1,0 +1,394 @@
+//! Everything that is printed: results to stdout in the chosen format, the rest to stderr, secrets masked on the way.
+
+use std::io::Write;
+use std::str::FromStr;
+
+use comfy_table::{ContentArrangement, Table};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::env::Env;
+use crate::error::{Code, Details, Error};
+use crate::io::Io;
+
+/// How results are printed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// For people: aligned columns or plain text.
+    #[default]
+    Table,
+    /// One JSON document.
+    Json,
+    /// YAML.
+    Yaml,
+    /// One JSON object a line.
+    Ndjson,
+    /// Only names, one a line (`get`).
+    Name,
+    /// The result of a Kubernetes-style JSONPath on each object (`get`).
+    JsonPath(String),
+}
+
+impl Format {
+    /// Tells whether a script reads the output as JSON.
+    pub(crate) fn is_json(&self) -> bool {
+        matches!(self, Self::Json | Self::Ndjson)
+    }
+}
+
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "table" | "text" | "" => Ok(Self::Table),
+            "json" => Ok(Self::Json),
+            "yaml" => Ok(Self::Yaml),
+            "ndjson" => Ok(Self::Ndjson),
+            _ => Err(format!("`{text}` is none of table, json, yaml, ndjson")),
+        }
+    }
+}
+
+/// Reads the formats of `get`, which has two more.
+pub(crate) fn resource_format(text: &str) -> Result<Format, String> {
+    match text.split_once('=') {
+        Some(("jsonpath", path)) => Ok(Format::JsonPath(path.to_owned())),
+        None if text == "name" => Ok(Format::Name),
+        _ => text.parse().map_err(|_| {
+            format!("`{text}` is none of table, json, yaml, ndjson, name, jsonpath=EXPRESSION")
+        }),
+    }
+}
+
+/// The `-o` flag of commands that print data.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct OutputArgs {
+    /// How to print results: table, json, yaml or ndjson
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    pub(crate) output: Format,
+}
+
+/// Where a run prints.
+pub(crate) struct Output {
+    io: Io,
+    format: Format,
+    color: bool,
+    secrets: Vec<String>,
+    show_secrets: bool,
+}
+
+impl Output {
+    pub(crate) fn new(io: Io, env: &Env) -> Self {
+        let color = io.stderr_is_terminal
+            && env.get("NO_COLOR").is_none()
+            && env.get("TERM") != Some("dumb");
+        Self {
+            io,
+            format: Format::Table,
+            color,
+            secrets: Vec::new(),
+            show_secrets: false,
+        }
+    }
+
+    /// Returns the format the user chose.
+    pub(crate) fn format(&self) -> &Format {
+        &self.format
+    }
+
+    pub(crate) fn set_format(&mut self, format: Format) {
+        self.format = format;
+    }
+
+    /// Stops masking, because the user asked for it.
+    pub(crate) fn show_secrets(&mut self) {
+        self.show_secrets = true;
+    }
+
+    /// Tells whether secrets are printed as they are.
+    pub(crate) fn shows_secrets(&self) -> bool {
+        self.show_secrets
+    }
+
+    /// Remembers secret values: from now on they are masked wherever they appear.
+    pub(crate) fn learn_secrets(&mut self, values: impl IntoIterator<Item = String>) {
+        self.secrets
+            .extend(values.into_iter().filter(|value| value.len() >= MIN_SECRET));
+        self.secrets
+            .sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        self.secrets.dedup();
+    }
+
+    /// Tells whether a person reads the results.
+    pub(crate) fn stdout_is_terminal(&self) -> bool {
+        self.io.stdout_is_terminal
+    }
+
+    /// Tells whether a person reads progress and can answer questions.
+    pub(crate) fn is_interactive(&self) -> bool {
+        self.io.stdin_is_terminal && self.io.stderr_is_terminal
+    }
+
+    /// Tells whether progress may be drawn.
+    pub(crate) fn stderr_is_terminal(&self) -> bool {
+        self.io.stderr_is_terminal
+    }
+
+    /// Returns standard input, for verbs that read a file named `-`.
+    pub(crate) fn stdin(&mut self) -> &mut (dyn std::io::Read + Send) {
+        &mut *self.io.stdin
+    }
+
+    /// Prints one line of results.
+    pub(crate) fn line(&mut self, text: &str) -> Result<(), Error> {
+        let text = self.mask(text);
+        writeln!(self.io.stdout, "{text}")?;
+        Ok(())
+    }
+
+    /// Prints text that brings its own line ends.
+    pub(crate) fn text(&mut self, text: &str) -> Result<(), Error> {
+        let text = self.mask(text);
+        self.io.stdout.write_all(text.as_bytes())?;
+        Ok(())
+    }
+
+    /// Prints bytes as they are, unmasked: a file's content that the user asked for.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.io.stdout.write_all(bytes)?;
+        Ok(())
+    }
+
+    /// Hands everything printed so far to the reader.
+    pub(crate) fn flush(&mut self) -> Result<(), Error> {
+        self.io.stdout.flush()?;
+        Ok(())
+    }
+
+    /// Prints a value as one JSON document.
+    pub(crate) fn json<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+        let value = self.value(value)?;
+        let text = serde_json::to_string_pretty(&value)
+            .map_err(|error| Error::of(Code::Failed, &error))?;
+        writeln!(self.io.stdout, "{text}")?;
+        Ok(())
+    }
+
+    /// Prints a value as one line of JSON.
+    pub(crate) fn json_line<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+        let value = self.value(value)?;
+        writeln!(self.io.stdout, "{value}")?;
+        Ok(())
+    }
+
+    /// Prints a value as YAML.
+    pub(crate) fn yaml<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+        let text = to_yaml(&self.value(value)?)?;
+        self.io.stdout.write_all(text.as_bytes())?;
+        Ok(())
+    }
+
+    /// Prints a value in the chosen machine-readable format; returns false if people read the output.
+    pub(crate) fn data<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<bool, Error> {
+        match self.format {
+            Format::Json => self.json(value)?,
+            Format::Ndjson => self.json_line(value)?,
+            Format::Yaml => self.yaml(value)?,
+            Format::Table | Format::Name | Format::JsonPath(_) => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Prints a table.
+    pub(crate) fn table(&mut self, table: &Table) -> Result<(), Error> {
+        let lines: Vec<String> = table
+            .lines()
+            .map(|line| line.trim_end().to_owned())
+            .collect();
+        self.line(&lines.join("\n"))
+    }
+
+    /// Tells the user something beside the results.
+    pub(crate) fn note(&mut self, text: &str) {
+        let text = self.mask(text);
+        // A reader who closed stderr does not want to hear about it.
+        let _ = writeln!(self.io.stderr, "{text}");
+    }
+
+    /// Warns the user.
+    pub(crate) fn warn(&mut self, text: &str) {
+        let label = self.paint("33;1", "warning:");
+        self.note(&format!("{label} {text}"));
+    }
+
+    /// Puts a question to the user, without ending the line.
+    pub(crate) fn prompt(&mut self, text: &str) {
+        let text = self.mask(text);
+        let _ = write!(self.io.stderr, "{text}");
+        let _ = self.io.stderr.flush();
+    }
+
+    /// Reads one line of input.
+    pub(crate) fn read_line(&mut self) -> Result<String, Error> {
+        let mut line = Vec::new();
+        let mut byte = [0];
+        while self.io.stdin.read(&mut byte)? == 1 && byte != *b"\n" {
+            line.extend(byte);
+        }
+        Ok(String::from_utf8_lossy(&line).into_owned())
+    }
+
+    /// Prints what is wrong with the command line, or the help that was asked for, and returns the exit code.
+    pub(crate) fn usage(&mut self, error: &clap::Error) -> u8 {
+        let rendered = error.render();
+        if !error.use_stderr() {
+            let text = if self.io.stdout_is_terminal && self.color {
+                rendered.ansi().to_string()
+            } else {
+                rendered.to_string()
+            };
+            // Whoever asked for help and went away needs none.
+            let _ = self.io.stdout.write_all(text.as_bytes());
+            let _ = self.io.stdout.flush();
+            return 0;
+        }
+        if self.format.is_json() {
+            let text = rendered.to_string();
+            let mut paragraphs = text
+                .split("\n\n")
+                .map(str::trim)
+                .filter(|part| !part.is_empty());
+            let message = paragraphs.next().unwrap_or_default();
+            let message = message.strip_prefix("error: ").unwrap_or(message);
+            let mut usage = Error::new(Code::Usage, message);
+            if let Some(hint) = paragraphs.next() {
+                usage = usage.hint(hint);
+            }
+            self.error(&usage);
+        } else {
+            let text = if self.color {
+                rendered.ansi().to_string()
+            } else {
+                rendered.to_string()
+            };
+            let _ = self.io.stderr.write_all(text.as_bytes());
+        }
+        Code::Usage.exit()
+    }
+
+    /// Prints an error: for people with its causes and hint, as an object if results are JSON.
+    pub(crate) fn error(&mut self, error: &Error) {
+        if error.code() == Code::ClosedPipe {
+            return;
+        }
+        if self.format.is_json() {
+            #[derive(Serialize)]
+            struct Envelope<'a> {
+                error: &'a Details,
+            }
+            let envelope = Envelope {
+                error: error.details(),
+            };
+            if let Ok(value) = self.value(&envelope) {
+                let _ = writeln!(self.io.stderr, "{value}");
+            }
+            return;
+        }
+        let details = error.details();
+        let label = self.paint("31;1", "error:");
+        let place = place(details)
+            .map(|place| format!("{place}: "))
+            .unwrap_or_default();
+        self.note(&format!("{label} {place}{}", details.message));
+        for cause in &details.causes {
+            self.note(&format!(
+                "  caused by: {}",
+                cause.trim_end().replace('\n', "\n    ")
+            ));
+        }
+        if let Some(hint) = &details.hint {
+            let label = self.paint("36;1", "hint:");
+            self.note(&format!("  {label} {hint}"));
+        }
+    }
+
+    /// Masks the secret values learned so far in a text.
+    pub(crate) fn mask(&self, text: &str) -> String {
+        if self.show_secrets {
+            return text.to_owned();
+        }
+        let mut masked = text.to_owned();
+        for secret in &self.secrets {
+            if masked.contains(secret.as_str()) {
+                masked = masked.replace(secret.as_str(), MASK);
+            }
+        }
+        masked
+    }
+
+    fn value<T: Serialize + ?Sized>(&self, value: &T) -> Result<Value, Error> {
+        let mut value =
+            serde_json::to_value(value).map_err(|error| Error::of(Code::Failed, &error))?;
+        self.mask_value(&mut value);
+        Ok(value)
+    }
+
+    fn mask_value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => *text = self.mask(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.mask_value(item)),
+            Value::Object(fields) => fields.values_mut().for_each(|field| self.mask_value(field)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    fn paint(&self, style: &str, text: &str) -> String {
+        if self.color {
+            format!("\u{1b}[{style}m{text}\u{1b}[0m")
+        } else {
+            text.to_owned()
+        }
+    }
+}
+
+/// Makes a table without borders, three spaces between columns, never wrapped.
+pub(crate) fn columns<const N: usize>(headers: [&str; N]) -> Table {
+    column_list(headers.iter().map(|header| (*header).to_owned()).collect())
+}
+
+/// Makes the same table for headers that are only known at run time.
+pub(crate) fn column_list(headers: Vec<String>) -> Table {
+    let mut table = Table::new();
+    table.load_style(comfy_table::presets::NOTHING);
+    table.set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(headers);
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 3));
+    }
+    table
+}
+
+/// Writes a value as YAML, indented by four spaces as Talos users know it.
+pub(crate) fn to_yaml(value: &Value) -> Result<String, Error> {
+    let mut options = serde_saphyr::SerializerOptions::default();
+    options.indent_step = 4;
+    serde_saphyr::to_string_with_options(value, options)
+        .map_err(|error| Error::of(Code::Failed, &error))
+}
+
+fn place(details: &Details) -> Option<String> {
+    match (&details.node, &details.endpoint) {
+        (Some(node), Some(endpoint)) if node != endpoint => {
+            Some(format!("{node} (through {endpoint})"))
+        }
+        (Some(place), _) | (None, Some(place)) => Some(place.clone()),
+        (None, None) => None,
+    }
+}
+
+/// What is printed instead of a secret.
+const MASK: &str = "******";
+
+/// Shorter values are not searched for: they would mask unrelated text.
+const MIN_SECRET: usize = 8;

@@ -1,0 +1,102 @@
+//! Values as Go programs spell them: durations such as `1m30s` and booleans such as `--flag=false`.
+
+use std::time::Duration;
+
+/// Reads a Go duration: decimal numbers with units `ns`, `us`, `ms`, `s`, `m`, `h`, or `0`.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let problem = || format!("`{text}` is not a duration such as 30s, 1m30s or 2h");
+    let unsigned = text.strip_prefix('+').unwrap_or(text);
+    if unsigned.starts_with('-') {
+        return Err(format!("`{text}` is negative"));
+    }
+    if unsigned == "0" {
+        return Ok(Duration::ZERO);
+    }
+    if unsigned.is_empty() {
+        return Err(problem());
+    }
+    let mut total = Duration::ZERO;
+    let mut rest = unsigned;
+    while !rest.is_empty() {
+        let digits = rest
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .ok_or_else(problem)?;
+        let (number, tail) = rest.split_at(digits);
+        let unit_end = tail
+            .find(|c: char| c.is_ascii_digit() || c == '.')
+            .unwrap_or(tail.len());
+        let (unit, tail) = tail.split_at(unit_end);
+        let seconds = match unit {
+            "ns" => 1e-9,
+            "us" | "µs" | "μs" => 1e-6,
+            "ms" => 1e-3,
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3600.0,
+            _ => return Err(problem()),
+        };
+        let number: f64 = number.parse().map_err(|_| problem())?;
+        let part = Duration::try_from_secs_f64(number * seconds).map_err(|_| problem())?;
+        total = total.checked_add(part).ok_or_else(problem)?;
+        rest = tail;
+    }
+    Ok(total)
+}
+
+/// Reads a Go boolean.
+pub(crate) fn boolean(text: &str) -> Result<bool, String> {
+    match text {
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
+        _ => Err(format!("`{text}` is neither true nor false")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn check(text: &str, milliseconds: Option<u64>) {
+        assert_eq!(
+            duration(text).ok(),
+            milliseconds.map(Duration::from_millis),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn durations_are_read_as_go_does() {
+        check("1m30s", Some(90_000));
+        check("1m0s", Some(60_000));
+        check("30m", Some(1_800_000));
+        check("1.5h", Some(5_400_000));
+        check("300ms", Some(300));
+        check("8760h0m0s", Some(31_536_000_000));
+        check("0", Some(0));
+        check("0s", Some(0));
+        check("+2s", Some(2_000));
+        check("", None);
+        check("5", None);
+        check("s", None);
+        check("1m 30s", None);
+        check("1d", None);
+        check("-5s", None);
+        check("1..5s", None);
+        check("99999999999999999999h", None);
+    }
+
+    #[test]
+    fn booleans_are_read_as_go_does() {
+        assert_eq!(boolean("T"), Ok(true));
+        assert_eq!(boolean("0"), Ok(false));
+        assert!(boolean("yes").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_duration_or_an_error(text in "\\PC{0,12}") {
+            let _ = duration(&text);
+        }
+    }
+}
