@@ -142,6 +142,13 @@ impl Authority {
         public_key_info: &[u8],
         now: Timestamp,
     ) -> Result<Certificate, Error> {
+        let not_before = now
+            .checked_sub(request.backdate)
+            .map_err(|_| Error::Validity)?;
+        let lifetime = request
+            .lifetime
+            .checked_add(request.backdate)
+            .ok_or(Error::Validity)?;
         let subject = issue::subject(request.common_name.as_deref(), &request.organizations);
         let mut extensions = vec![
             Extension::key_usage_of_leaf(request.usage.key_encipherment),
@@ -161,8 +168,8 @@ impl Authority {
                 subject: &subject,
                 issuer: self.certificate.raw_subject(),
                 public_key_info,
-                not_before: now - request.backdate,
-                lifetime: request.lifetime + request.backdate,
+                not_before,
+                lifetime,
                 extensions: &extensions,
             },
             &self.key,
@@ -200,3 +207,6 @@ impl Authority {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,18 +1,16 @@
 //! One X.509 certificate, read once into plain values.
 
 use std::fmt;
-use std::net::IpAddr;
 
 use jiff::Timestamp;
-use serde::{Serialize, Serializer};
 use sha2::{Digest, Sha256};
 use x509_parser::certificate::X509Certificate;
-use x509_parser::extensions::{GeneralName, ParsedExtension};
 use x509_parser::prelude::FromDer;
 use x509_parser::public_key::PublicKey;
 use x509_parser::time::ASN1Time;
 use x509_parser::x509::{SubjectPublicKeyInfo, X509Name};
 
+use crate::extensions::{Extensions, KeyUsage, Purpose};
 use crate::{Algorithm, Error, Name, pem};
 
 /// An X.509 certificate.
@@ -32,62 +30,6 @@ pub struct Certificate {
     public_key_info: Vec<u8>,
     public_key: Vec<u8>,
     extensions: Extensions,
-}
-
-#[derive(Clone, Default)]
-struct Extensions {
-    names: Vec<Name>,
-    is_ca: bool,
-    has_basic_constraints: bool,
-    key_usage: Option<KeyUsage>,
-    purposes: Option<Vec<Purpose>>,
-    subject_key_id: Option<Vec<u8>>,
-    authority_key_id: Option<Vec<u8>>,
-    unreadable: Vec<String>,
-}
-
-/// What a key may be used for, from the keyUsage extension.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct KeyUsage {
-    /// Signing, as TLS 1.3 needs of servers and clients.
-    pub digital_signature: bool,
-    /// Encrypting keys, as RSA key exchange of old TLS versions needs.
-    pub key_encipherment: bool,
-    /// Signing certificates.
-    pub key_cert_sign: bool,
-    /// Signing revocation lists.
-    pub crl_sign: bool,
-}
-
-/// One entry of the extendedKeyUsage extension.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Purpose {
-    /// TLS server.
-    ServerAuth,
-    /// TLS client.
-    ClientAuth,
-    /// Any purpose at all.
-    Any,
-    /// Another purpose, as dotted object identifier.
-    Other(String),
-}
-
-impl fmt::Display for Purpose {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Self::ServerAuth => "serverAuth",
-            Self::ClientAuth => "clientAuth",
-            Self::Any => "any",
-            Self::Other(identifier) => identifier,
-        })
-    }
-}
-
-impl Serialize for Purpose {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
 }
 
 impl Certificate {
@@ -302,87 +244,6 @@ impl fmt::Debug for Certificate {
     }
 }
 
-impl Extensions {
-    /// Reads each extension once: of a pair of the same kind only the first counts, and the kind is reported.
-    fn read(parsed: &X509Certificate<'_>) -> Self {
-        let mut read = Self::default();
-        let mut seen = Vec::new();
-        for extension in parsed.extensions() {
-            let identifier = extension.oid.to_id_string();
-            let twice = seen.contains(&identifier);
-            if twice || !read.take(extension.parsed_extension()) {
-                read.unreadable.push(identifier.clone());
-            }
-            seen.push(identifier);
-        }
-        read
-    }
-
-    /// Takes what it knows of one extension; false when its content is malformed.
-    fn take(&mut self, extension: &ParsedExtension<'_>) -> bool {
-        match extension {
-            ParsedExtension::ParseError { .. } => return false,
-            ParsedExtension::SubjectAlternativeName(names) => {
-                self.names = names.general_names.iter().filter_map(name).collect();
-                return !names
-                    .general_names
-                    .iter()
-                    .any(|entry| matches!(entry, GeneralName::Invalid(..)));
-            }
-            ParsedExtension::BasicConstraints(constraints) => {
-                self.has_basic_constraints = true;
-                self.is_ca = constraints.ca;
-            }
-            ParsedExtension::KeyUsage(usage) => {
-                self.key_usage = Some(KeyUsage {
-                    digital_signature: usage.digital_signature(),
-                    key_encipherment: usage.key_encipherment(),
-                    key_cert_sign: usage.key_cert_sign(),
-                    crl_sign: usage.crl_sign(),
-                });
-            }
-            ParsedExtension::ExtendedKeyUsage(usage) => {
-                let known = [
-                    (usage.server_auth, Purpose::ServerAuth),
-                    (usage.client_auth, Purpose::ClientAuth),
-                    (usage.any, Purpose::Any),
-                    (
-                        usage.code_signing,
-                        Purpose::Other("1.3.6.1.5.5.7.3.3".to_owned()),
-                    ),
-                    (
-                        usage.email_protection,
-                        Purpose::Other("1.3.6.1.5.5.7.3.4".to_owned()),
-                    ),
-                    (
-                        usage.time_stamping,
-                        Purpose::Other("1.3.6.1.5.5.7.3.8".to_owned()),
-                    ),
-                    (
-                        usage.ocsp_signing,
-                        Purpose::Other("1.3.6.1.5.5.7.3.9".to_owned()),
-                    ),
-                ];
-                let known = known
-                    .into_iter()
-                    .filter(|(set, _)| *set)
-                    .map(|(_, purpose)| purpose);
-                let other = usage
-                    .other
-                    .iter()
-                    .map(|oid| Purpose::Other(oid.to_id_string()));
-                self.purposes = Some(known.chain(other).collect());
-            }
-            ParsedExtension::SubjectKeyIdentifier(id) => self.subject_key_id = Some(id.0.to_vec()),
-            ParsedExtension::AuthorityKeyIdentifier(id) => {
-                self.authority_key_id = id.key_identifier.as_ref().map(|id| id.0.to_vec());
-            }
-            _ => {}
-        }
-        true
-    }
-}
-
 /// Formats bytes as lower-case hex.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -408,22 +269,6 @@ pub(crate) fn organizations(name: &X509Name<'_>) -> Vec<String> {
         .filter_map(|attribute| attribute.as_str().ok())
         .map(str::to_owned)
         .collect()
-}
-
-pub(crate) fn name(entry: &GeneralName<'_>) -> Option<Name> {
-    match entry {
-        GeneralName::DNSName(name) => Some(Name::Dns((*name).to_owned())),
-        GeneralName::IPAddress(bytes) => match bytes.len() {
-            4 => <[u8; 4]>::try_from(*bytes)
-                .ok()
-                .map(|octets| Name::Ip(IpAddr::from(octets))),
-            16 => <[u8; 16]>::try_from(*bytes)
-                .ok()
-                .map(|octets| Name::Ip(IpAddr::from(octets))),
-            _ => None,
-        },
-        _ => None,
-    }
 }
 
 /// Years after 9999, which mean "never" in certificates, become the last moment jiff knows.
@@ -454,3 +299,6 @@ pub(crate) fn algorithm(key: &SubjectPublicKeyInfo<'_>) -> Algorithm {
         _ => Algorithm::Other,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -280,3 +280,6 @@ fn finding(code: FindingCode, message: impl Into<String>) -> Finding {
         setting: None,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -294,3 +294,6 @@ fn curve(pair: &EcdsaKeyPair) -> Option<(Algorithm, &'static [u32])> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,6 +13,7 @@ mod authority;
 mod certificate;
 mod der;
 mod error;
+mod extensions;
 mod issue;
 mod judge;
 mod key;
@@ -23,8 +24,9 @@ mod sans;
 mod verify;
 
 pub use authority::{Authority, AuthorityKind};
-pub use certificate::{Certificate, KeyUsage, Purpose};
+pub use certificate::Certificate;
 pub use error::Error;
+pub use extensions::{KeyUsage, Purpose};
 pub use issue::{Issued, LeafRequest, LeafUsage};
 pub use judge::{Expectation, Finding, FindingCode, Role, judge};
 pub use key::{Algorithm, PrivateKey};
@@ -32,3 +34,6 @@ pub use name::Name;
 pub use request::SigningRequest;
 pub use sans::{covered_by, covers};
 pub use verify::{is_issued_by, issuer_of};
+
+#[cfg(test)]
+mod corpus;

@@ -4,7 +4,8 @@ use x509_parser::certification_request::X509CertificationRequest;
 use x509_parser::extensions::ParsedExtension;
 use x509_parser::prelude::FromDer;
 
-use crate::certificate::{common_name, name, organizations, x509_error};
+use crate::certificate::{common_name, organizations, x509_error};
+use crate::extensions::name;
 use crate::{Error, Name, pem, verify};
 
 /// A certificate signing request (PKCS #10) whose own signature has been verified.
