@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
 use crate::commands;
@@ -21,7 +22,7 @@ use crate::values;
 #[command(
     name = "ichor",
     version,
-    propagate_version = false,
+    long_version = commands::version::LONG,
     subcommand_required = true,
     arg_required_else_help = true
 )]
@@ -113,6 +114,7 @@ verbs! {
     Logs => logs,
     #[command(alias = "mc")]
     Machineconfig => machineconfig,
+    Man => man,
     Patch => patch,
     Read => read,
     Reboot => reboot,
@@ -125,16 +127,39 @@ verbs! {
     Version => version,
 }
 
-/// Returns the definition of the command line, as parser, completions and man pages use it.
-pub(crate) fn command() -> clap::Command {
-    flags::go_style(Cli::command())
+/// Returns the definition of the command line as help, completions and manual pages show it.
+pub(crate) fn plain_command() -> clap::Command {
+    Cli::command()
+}
+
+/// Returns the definition of the command line as it is parsed.
+fn command() -> clap::Command {
+    flags::go_style(plain_command())
 }
 
 /// Parses a command line; the format is the one errors should be printed in too.
 pub(crate) fn parse(args: &[OsString], env: &Env) -> Result<(Cli, Format), clap::Error> {
-    let mut matches = flags::parse(command(), args, env)?;
+    let mut matches =
+        flags::parse(command(), args, env).map_err(|error| plain_help(error, args))?;
     let format = format(&matches);
     Ok((Cli::from_arg_matches_mut(&mut matches)?, format))
+}
+
+/// Prints help from the plain definitions: the other spellings that Go's flag rules add would only be noise there.
+fn plain_help(error: clap::Error, args: &[OsString]) -> clap::Error {
+    let is_help = |error: &clap::Error| {
+        matches!(
+            error.kind(),
+            ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+        )
+    };
+    if !is_help(&error) {
+        return error;
+    }
+    match plain_command().try_get_matches_from(args) {
+        Err(plain) if is_help(&plain) => plain,
+        _ => error,
+    }
 }
 
 /// Returns the format chosen by the verb's own `--output`, or by `--format` where `--output` is a path.

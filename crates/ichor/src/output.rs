@@ -69,6 +69,13 @@ pub(crate) struct OutputArgs {
     pub(crate) output: Format,
 }
 
+/// What is printed to stderr for a failure when results are JSON.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(crate) struct ErrorDocument<'a> {
+    /// What went wrong.
+    pub(crate) error: &'a Details,
+}
+
 /// Where a run prints.
 pub(crate) struct Output {
     io: Io,

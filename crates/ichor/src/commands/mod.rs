@@ -21,6 +21,7 @@ pub(crate) mod get;
 pub(crate) mod kubeconfig;
 pub(crate) mod logs;
 pub(crate) mod machineconfig;
+pub(crate) mod man;
 pub(crate) mod patch;
 pub(crate) mod read;
 pub(crate) mod reboot;

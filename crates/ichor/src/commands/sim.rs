@@ -1,13 +1,208 @@
-//! `ichor sim`.
+//! `ichor sim`: simulated clusters for people and their scripts.
 
-use crate::error::{Error, Outcome, not_implemented};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use talos_sim::{Cluster, MachineType, Options, TalosVersion};
+
+use crate::error::{Code, Error, Outcome};
+use crate::files::{self, Access};
+use crate::output::{Format, Output, OutputArgs, columns};
 use crate::session::Session;
 
 /// Run a simulated cluster
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    Up(Up),
+}
+
+/// Start a simulated cluster and keep it running until stopped
+///
+/// Writes a talosconfig and a kubeconfig for it, never into ~/.talos or ~/.kube, and prints where they are.
+#[derive(Debug, clap::Args)]
+struct Up {
+    /// Name of the cluster and of the talosconfig's context
+    #[arg(long, value_name = "NAME", default_value = "cluster-1")]
+    name: String,
+    /// Number of control planes
+    #[arg(long, value_name = "N", default_value = "1")]
+    controlplanes: usize,
+    /// Number of workers
+    #[arg(long, value_name = "N", default_value = "1")]
+    workers: usize,
+    /// Number of machines that wait for a configuration
+    #[arg(long, value_name = "N", default_value = "0")]
+    maintenance: usize,
+    /// Give nodes addresses that cannot be dialled; only forwarded loopback ports can
+    #[arg(long)]
+    nat: bool,
+    /// Talos version to behave as: 1.11, 1.13 or 1.14
+    #[arg(long, value_name = "VERSION", default_value = "1.13", value_parser = talos_version)]
+    talos_version: TalosVersion,
+    /// Kubernetes version to start with
+    #[arg(long, value_name = "VERSION", default_value = "1.33.4")]
+    kubernetes_version: String,
+    /// Write talosconfig and kubeconfig into this folder instead of a temporary one
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// What a started cluster tells its user.
+#[derive(Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Started {
+    /// Name of the cluster.
+    name: String,
+    /// The Talos version of its nodes.
+    talos_version: String,
+    /// The Kubernetes version it started with.
+    kubernetes_version: String,
+    /// The cluster endpoint, as the nodes know it.
+    endpoint: String,
+    /// The talosconfig that was written.
+    talosconfig: PathBuf,
+    /// The kubeconfig that was written.
+    kubeconfig: PathBuf,
+    /// The machines.
+    nodes: Vec<Machine>,
+}
+
+/// One machine of a simulated cluster.
+#[derive(Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Machine {
+    /// What `-n` takes.
+    node: String,
+    /// Host name.
+    hostname: String,
+    /// `controlplane`, `worker` or `unknown`.
+    role: &'static str,
+    /// Where its Talos API can be dialled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    talos: Option<String>,
+    /// Where its Kubernetes API can be dialled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kubernetes: Option<String>,
+}
 
 /// Runs the verb.
-pub(crate) fn run(_args: Args, _session: &mut Session) -> Result<Outcome, Error> {
-    Err(not_implemented("ichor sim"))
+pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
+    let Command::Up(up) = args.command;
+    let temporary = match up.dir {
+        Some(_) => None,
+        None => Some(temporary_folder()?),
+    };
+    let folder = match (&up.dir, &temporary) {
+        (Some(dir), _) => std::path::absolute(dir)?,
+        (None, Some(temporary)) => temporary.path().to_owned(),
+        (None, None) => PathBuf::new(),
+    };
+    let options = Options {
+        name: up.name,
+        controlplanes: up.controlplanes,
+        workers: up.workers,
+        maintenance: up.maintenance,
+        nat: up.nat,
+        talos_version: up.talos_version,
+        kubernetes_version: up.kubernetes_version.trim_start_matches('v').to_owned(),
+        ..Options::default()
+    };
+    session.runtime()?.run_steps(|mut interrupt| {
+        let output = &mut session.output;
+        async move {
+            let (name, version) = (options.name.clone(), options.kubernetes_version.clone());
+            let cluster = Cluster::start(options).await.map_err(|error| {
+                Error::of(Code::Failed, &error).context("failed to start the simulated cluster")
+            })?;
+            let started = Started {
+                name,
+                talos_version: up.talos_version.tag().to_owned(),
+                kubernetes_version: format!("v{version}"),
+                endpoint: cluster.endpoint().to_owned(),
+                talosconfig: write(&folder, "talosconfig", &cluster.talosconfig(&["os:admin"]))?,
+                kubeconfig: write(&folder, "kubeconfig", &cluster.kubeconfig())?,
+                nodes: cluster.nodes().iter().map(machine).collect(),
+            };
+            announce(output, &started)?;
+            interrupt.wait().await;
+            Ok(())
+        }
+    })?;
+    Ok(Outcome::Done)
+}
+
+fn announce(output: &mut Output, started: &Started) -> Result<(), Error> {
+    match output.format() {
+        // One line, so that a script can read it while the cluster goes on.
+        Format::Json | Format::Ndjson => output.json_line(started)?,
+        Format::Yaml => output.yaml(started)?,
+        Format::Table | Format::Name | Format::JsonPath(_) => {
+            output.line(&format!(
+                "{}: Talos {}, Kubernetes {}, endpoint {}",
+                started.name, started.talos_version, started.kubernetes_version, started.endpoint
+            ))?;
+            let mut table = columns(["NODE", "HOSTNAME", "ROLE", "TALOS", "KUBERNETES"]);
+            for node in &started.nodes {
+                table.add_row([
+                    &node.node,
+                    &node.hostname,
+                    node.role,
+                    node.talos.as_deref().unwrap_or_default(),
+                    node.kubernetes.as_deref().unwrap_or_default(),
+                ]);
+            }
+            output.table(&table)?;
+            output.line(&format!("talosconfig: {}", started.talosconfig.display()))?;
+            output.line(&format!("kubeconfig: {}", started.kubeconfig.display()))?;
+            output.note("running until stopped with Ctrl-C");
+        }
+    }
+    output.flush()
+}
+
+fn machine(node: &talos_sim::Node) -> Machine {
+    Machine {
+        node: node.address().to_string(),
+        hostname: node.name().to_owned(),
+        role: match node.machine_type() {
+            MachineType::ControlPlane => "controlplane",
+            MachineType::Worker => "worker",
+            MachineType::Unknown => "unknown",
+        },
+        talos: node.dial().map(|address| address.to_string()),
+        kubernetes: node.kube_dial().map(|address| address.to_string()),
+    }
+}
+
+fn write(folder: &Path, name: &str, text: &str) -> Result<PathBuf, Error> {
+    let path = folder.join(name);
+    files::write(&path, text.as_bytes(), Access::Owner)?;
+    Ok(path)
+}
+
+fn temporary_folder() -> Result<tempfile::TempDir, Error> {
+    tempfile::Builder::new()
+        .prefix("ichor-sim-")
+        .tempdir()
+        .map_err(|error| {
+            Error::new(Code::Failed, "failed to make a temporary folder").caused_by(&error)
+        })
+}
+
+fn talos_version(text: &str) -> Result<TalosVersion, String> {
+    TalosVersion::parse(text).ok_or_else(|| {
+        let known: Vec<_> = TalosVersion::ALL
+            .iter()
+            .map(|version| version.tag())
+            .collect();
+        format!("`{text}` is none of {}", known.join(", "))
+    })
 }
