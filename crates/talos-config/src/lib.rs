@@ -1,1 +1,6 @@
 //! The files people hold: machine configurations, talosconfig and kubeconfig.
+
+mod error;
+pub mod yaml;
+
+pub use error::Error;

@@ -1,0 +1,417 @@
+//! From tree to text: what was not edited is copied, the rest is written in the habits of the text.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+
+use super::layout::{Document, Form, Place, Quote, Source, Span, Style};
+use super::node::{Child, Data, Node};
+use super::scalar;
+
+/// Writes a value as a document of its own, indented as Talos does.
+pub fn write(value: &Value) -> String {
+    let style = Style {
+        step: 4,
+        list: 4,
+        crlf: false,
+    };
+    let mut printer = Printer {
+        source: "",
+        style,
+        broken: HashSet::new(),
+        out: String::new(),
+    };
+    printer.fresh_root(&Node::from(value.clone()));
+    printer.out
+}
+
+/// Prints a stream.
+pub(super) fn stream(source: &Source, documents: &[Document]) -> String {
+    let mut printer = Printer {
+        source: &source.text,
+        style: source.style,
+        broken: broken_aliases(documents),
+        out: String::with_capacity(source.text.len() + 256),
+    };
+    for (index, document) in documents.iter().enumerate() {
+        printer.document(document, index == 0);
+    }
+    printer.out
+}
+
+struct Printer<'a> {
+    source: &'a str,
+    style: Style,
+    /// Where the aliases stood that no longer mean what they meant.
+    broken: HashSet<usize>,
+    out: String,
+}
+
+impl Printer<'_> {
+    fn document(&mut self, document: &Document, first: bool) {
+        let Some(prefix) = &document.prefix else {
+            self.fresh_line();
+            if !first {
+                self.out.push_str("---");
+                self.newline();
+            }
+            self.fresh_root(&document.root);
+            return;
+        };
+        if !first {
+            self.fresh_line();
+            let closed = self.out.trim_end().ends_with("\n...");
+            if !self.source[prefix.clone()].contains("---") && !closed {
+                self.out.push_str("---");
+                self.newline();
+            }
+        }
+        self.copy(prefix);
+        if self.is_fresh(&document.root) {
+            self.fresh_line();
+            self.fresh_root(&document.root);
+        } else {
+            self.node(&document.root, false);
+        }
+        self.copy(&document.suffix);
+    }
+
+    /// Prints a node that stood in the text; `compact` if its first child goes on the line that is being written.
+    fn node(&mut self, node: &Node, compact: bool) {
+        match (&node.form, &node.data) {
+            (Form::Block { column, after }, Data::Mapping(children) | Data::List(children)) => {
+                for (index, child) in children.iter().enumerate() {
+                    self.block_child(
+                        child,
+                        *column,
+                        compact && index == 0,
+                        matches!(node.data, Data::List(_)),
+                    );
+                }
+                for kept in after {
+                    self.fresh_line();
+                    self.copy(kept);
+                }
+            }
+            (Form::Flow { tail, comma }, Data::Mapping(children) | Data::List(children)) => {
+                self.flow(node, children, tail, *comma);
+            }
+            (Form::Plain(span, _) | Form::Opaque(span), _) => self.copy(span),
+            _ => {}
+        }
+    }
+
+    /// Prints a child that has lines of its own.
+    fn block_child(&mut self, child: &Child, column: usize, compact: bool, is_item: bool) {
+        for kept in &child.before {
+            self.copy(kept);
+        }
+        let Some(place) = &child.place else {
+            if !compact {
+                self.fresh_line();
+                self.indent(column);
+            }
+            self.name(child, is_item);
+            self.fresh_value(&child.value, None, column, is_item);
+            return;
+        };
+        if compact {
+            let source = self.source;
+            self.out.push_str(source[place.lead.clone()].trim_start());
+            if place.lead.len() > 0 && self.source[place.lead.clone()].contains('#') {
+                self.indent(column);
+            }
+        } else {
+            self.fresh_line();
+            self.copy(&place.lead);
+        }
+        if place.name.is_empty() {
+            self.name(child, is_item);
+        } else {
+            self.copy(&place.name);
+        }
+        if self.is_fresh(&child.value) {
+            self.fresh_value(&child.value, Some(place), column, is_item);
+        } else {
+            self.copy(&place.gap);
+            let compact = !self.source[place.gap.clone()].ends_with('\n');
+            self.node(&child.value, compact);
+            self.copy(&place.tail);
+        }
+    }
+
+    /// Prints the name of a new child.
+    fn name(&mut self, child: &Child, is_item: bool) {
+        if is_item {
+            self.out.push('-');
+        } else {
+            self.out
+                .push_str(&scalar::string(&child.key, Quote::None, false));
+            self.out.push(':');
+        }
+    }
+
+    /// Prints a new value behind its key or dash, and ends the line.
+    fn fresh_value(&mut self, node: &Node, place: Option<&Place>, column: usize, is_item: bool) {
+        let comment = place.and_then(|place| place.comment.clone());
+        let node = node.followed();
+        match &node.data {
+            Data::Mapping(children) | Data::List(children) if !children.is_empty() => {
+                let is_list = matches!(node.data, Data::List(_));
+                let compact = is_item && comment.is_none();
+                let inner = match (is_item, is_list) {
+                    (true, _) => column + 2,
+                    (false, true) => column + self.style.list,
+                    (false, false) => column + self.style.step,
+                };
+                if compact {
+                    self.out.push(' ');
+                } else {
+                    self.comment(comment);
+                    self.newline();
+                }
+                self.fresh_children(children, is_list, inner, compact);
+            }
+            Data::Scalar(Value::String(text)) if scalar::fits_block(text) => {
+                let trailing = text.len() - text.trim_end_matches('\n').len();
+                self.out.push_str(match trailing {
+                    0 => " |-",
+                    1 => " |",
+                    _ => " |+",
+                });
+                self.comment(comment);
+                self.newline();
+                for line in text.lines() {
+                    if !line.is_empty() {
+                        self.indent(column + self.style.step);
+                        self.out.push_str(line);
+                    }
+                    self.newline();
+                }
+            }
+            _ => {
+                self.out.push(' ');
+                self.flow_value(node, false);
+                self.comment(comment);
+                let unended = place.is_some_and(|place| {
+                    place.tail.end == self.source.len() && !self.source.ends_with('\n')
+                });
+                if !unended {
+                    self.newline();
+                }
+                if let Form::Block { after, .. } = &node.form {
+                    for kept in after {
+                        self.fresh_line();
+                        self.copy(kept);
+                    }
+                }
+            }
+        }
+    }
+
+    fn fresh_children(&mut self, children: &[Child], is_list: bool, column: usize, compact: bool) {
+        for (index, child) in children.iter().enumerate() {
+            if !(compact && index == 0) {
+                self.indent(column);
+            }
+            self.name(child, is_list);
+            self.fresh_value(&child.value, None, column, is_list);
+        }
+    }
+
+    fn fresh_root(&mut self, node: &Node) {
+        match &node.followed().data {
+            Data::Mapping(children) | Data::List(children) if !children.is_empty() => {
+                self.fresh_children(children, matches!(node.data, Data::List(_)), 0, false);
+            }
+            _ => {
+                self.flow_value(node, false);
+                self.newline();
+            }
+        }
+    }
+
+    /// Prints a collection in brackets that stood in the text.
+    fn flow(&mut self, node: &Node, children: &[Child], tail: &Span, comma: bool) {
+        let is_list = matches!(node.data, Data::List(_));
+        self.out.push(if is_list { '[' } else { '{' });
+        let habit = children
+            .iter()
+            .rev()
+            .find_map(|child| child.place.as_ref())
+            .map(|place| place.lead.clone());
+        for (index, child) in children.iter().enumerate() {
+            let source = self.source;
+            if index > 0 {
+                self.out.push(',');
+            }
+            let lead = child
+                .place
+                .as_ref()
+                .map(|place| &source[place.lead.clone()]);
+            match lead {
+                Some(lead) if index == 0 && !lead.contains('\n') => {
+                    let was_first = child
+                        .place
+                        .as_ref()
+                        .is_some_and(|place| !source[..place.lead.start].ends_with(','));
+                    self.out.push_str(if was_first { lead } else { "" });
+                }
+                Some(lead) => self.out.push_str(lead),
+                None => {
+                    let lead = habit.clone().map_or("", |span| &source[span]);
+                    if lead.contains('\n') && !lead.contains('#') {
+                        self.out.push_str(lead);
+                    } else if index > 0 {
+                        self.out.push(' ');
+                    }
+                }
+            }
+            self.flow_child(child, is_list);
+        }
+        if comma && !children.is_empty() {
+            self.out.push(',');
+        }
+        self.copy(tail);
+        self.out.push(if is_list { ']' } else { '}' });
+    }
+
+    fn flow_child(&mut self, child: &Child, is_list: bool) {
+        let place = child.place.as_ref();
+        match place {
+            Some(place) if !place.name.is_empty() || is_list => self.copy(&place.name),
+            _ if is_list => {}
+            _ => self
+                .out
+                .push_str(&scalar::string(&child.key, Quote::None, true)),
+        }
+        match place {
+            Some(place) if !self.is_fresh(&child.value) => {
+                self.copy(&place.gap);
+                self.node(&child.value, true);
+            }
+            _ => {
+                if !is_list {
+                    self.out
+                        .push_str(if self.out.ends_with(':') { " " } else { ": " });
+                }
+                self.flow_value(&child.value, true);
+            }
+        }
+        if let Some(place) = place {
+            self.copy(&place.tail);
+        }
+    }
+
+    /// Prints a new value on one line.
+    fn flow_value(&mut self, node: &Node, in_flow: bool) {
+        match &node.followed().data {
+            Data::Scalar(value) => {
+                let quote = match node.form {
+                    Form::Fresh(quote) => quote,
+                    _ => Quote::None,
+                };
+                self.out.push_str(&scalar::inline(value, quote, in_flow));
+            }
+            Data::List(children) => {
+                self.out.push('[');
+                for (index, child) in children.iter().enumerate() {
+                    self.out.push_str(if index > 0 { ", " } else { "" });
+                    self.flow_value(&child.value, true);
+                }
+                self.out.push(']');
+            }
+            Data::Mapping(_) => {
+                self.out.push('{');
+                for (index, (key, value)) in node.entries().enumerate() {
+                    self.out.push_str(if index > 0 { ", " } else { "" });
+                    self.out.push_str(&scalar::string(key, Quote::None, true));
+                    self.out.push_str(": ");
+                    self.flow_value(value, true);
+                }
+                self.out.push('}');
+            }
+            Data::Alias(_) => {}
+        }
+    }
+
+    /// Returns whether a node has to be written anew.
+    fn is_fresh(&self, node: &Node) -> bool {
+        match &node.form {
+            Form::Fresh(_) => true,
+            Form::Block { .. } => node.is_empty(),
+            Form::Plain(span, _) => {
+                matches!(node.data, Data::Alias(_)) && self.broken.contains(&span.start)
+            }
+            _ => false,
+        }
+    }
+
+    fn copy(&mut self, span: &Span) {
+        self.out.push_str(&self.source[span.clone()]);
+    }
+
+    fn comment(&mut self, comment: Option<Span>) {
+        if let Some(span) = comment {
+            self.copy(&span);
+        }
+    }
+
+    fn indent(&mut self, columns: usize) {
+        self.out.extend(std::iter::repeat_n(' ', columns));
+    }
+
+    fn newline(&mut self) {
+        self.out
+            .push_str(if self.style.crlf { "\r\n" } else { "\n" });
+    }
+
+    /// Ends the line that is being written, if any.
+    fn fresh_line(&mut self) {
+        if !self.out.is_empty() && !self.out.ends_with('\n') {
+            self.newline();
+        }
+    }
+}
+
+/// Finds the aliases whose anchor was changed or removed since.
+fn broken_aliases(documents: &[Document]) -> HashSet<usize> {
+    let mut broken = HashSet::new();
+    for document in documents
+        .iter()
+        .filter(|document| has_alias(&document.root))
+    {
+        find_broken(&document.root, &mut HashMap::new(), &mut broken);
+    }
+    broken
+}
+
+fn find_broken(node: &Node, anchors: &mut HashMap<String, Value>, broken: &mut HashSet<usize>) {
+    match (&node.data, &node.form) {
+        (Data::Alias(target), Form::Plain(span, _)) => {
+            let name = target.anchor.as_deref().unwrap_or_default();
+            if !anchors.get(name).is_some_and(|value| target.means(value)) {
+                broken.insert(span.start);
+            }
+        }
+        (Data::Mapping(children) | Data::List(children), _) => {
+            for child in children {
+                find_broken(&child.value, anchors, broken);
+            }
+        }
+        _ => {}
+    }
+    if let (Some(name), false) = (&node.anchor, matches!(node.form, Form::Fresh(_))) {
+        anchors.insert(name.to_string(), node.value());
+    }
+}
+
+fn has_alias(node: &Node) -> bool {
+    match &node.data {
+        Data::Alias(_) => true,
+        Data::Mapping(children) | Data::List(children) => {
+            children.iter().any(|child| has_alias(&child.value))
+        }
+        Data::Scalar(_) => false,
+    }
+}
