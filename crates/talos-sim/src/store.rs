@@ -130,6 +130,20 @@ impl Store {
         }
     }
 
+    /// Stores all resources of one type and namespace, as [`Store::seed`] does; nodes share them
+    /// until one changes.
+    pub(crate) fn seed_all(&self, items: Arc<BTreeMap<Arc<str>, Arc<Resource>>>) {
+        let Some(first) = items.values().next() else {
+            return;
+        };
+        let place = (
+            Arc::clone(&first.metadata.namespace),
+            Arc::clone(&first.metadata.kind),
+        );
+        let collection = Collection::of(items);
+        self.write().collections.insert(place, collection);
+    }
+
     /// Removes everything, ends all watches and makes old bookmarks invalid, as a reboot does.
     pub fn reboot(&self) {
         let mut state = self.write();

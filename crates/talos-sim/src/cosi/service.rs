@@ -13,7 +13,6 @@ use talos_api::cosi::resource as api;
 use talos_api::cosi::resource::state_server::State;
 use tonic::{Request, Response, Status};
 
-use crate::cosi::proto;
 use crate::store::{Resource, Store};
 
 use query::Query;
@@ -149,10 +148,7 @@ pub(super) fn encode(resource: &Resource) -> api::Resource {
             labels: metadata.labels.clone().into_iter().collect(),
         }),
         spec: Some(api::Spec {
-            proto_spec: match resource.spec.proto() {
-                Some(given) => given.to_vec(),
-                None => proto::encode(&metadata.kind, resource.spec.value()),
-            },
+            proto_spec: resource.spec.proto(&metadata.kind).to_vec(),
             yaml_spec: resource.spec.yaml().to_owned(),
         }),
     }

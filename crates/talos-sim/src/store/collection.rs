@@ -10,7 +10,8 @@ use super::{BadBookmark, Change, ChangeKind, Draft, Resource};
 /// All resources of one type in one namespace.
 #[derive(Default)]
 pub(super) struct Collection {
-    items: BTreeMap<Arc<str>, Arc<Resource>>,
+    /// By id; equal ones are shared between nodes.
+    items: Arc<BTreeMap<Arc<str>, Arc<Resource>>>,
     /// The position that the next event gets.
     next: i64,
     /// The last events, the newest last: positions `next - history.len()..next`.
@@ -20,6 +21,16 @@ pub(super) struct Collection {
 }
 
 impl Collection {
+    /// Takes resources that existed long ago.
+    pub(super) fn of(items: Arc<BTreeMap<Arc<str>, Arc<Resource>>>) -> Self {
+        let next = i64::try_from(items.len()).unwrap_or(i64::MAX);
+        Self {
+            items,
+            next,
+            ..Self::default()
+        }
+    }
+
     pub(super) fn get(&self, id: &str) -> Option<&Arc<Resource>> {
         self.items.get(id)
     }
@@ -51,13 +62,13 @@ impl Collection {
         };
         let stored = Arc::new(draft.into_resource(version, created, now));
         let id = Arc::clone(&stored.metadata.id);
-        self.items.insert(id, Arc::clone(&stored));
+        Arc::make_mut(&mut self.items).insert(id, Arc::clone(&stored));
         self.record(kind, Arc::clone(&stored), old);
         stored
     }
 
     pub(super) fn destroy(&mut self, id: &str) -> Option<Arc<Resource>> {
-        let last = self.items.remove(id)?;
+        let last = Arc::make_mut(&mut self.items).remove(id)?;
         self.record(ChangeKind::Destroyed, Arc::clone(&last), None);
         Some(last)
     }
@@ -67,7 +78,7 @@ impl Collection {
         self.history.clear();
         self.next += 1;
         let id = Arc::clone(&resource.metadata.id);
-        self.items.insert(id, resource);
+        Arc::make_mut(&mut self.items).insert(id, resource);
     }
 
     /// Returns the event at a position, if it is still known.
@@ -81,7 +92,10 @@ impl Collection {
     pub(super) fn tail(&self, count: i32, id: Option<&str>) -> i64 {
         let counts = |change: &&Change| id.is_none_or(|id| *change.resource.metadata.id == *id);
         let wanted = usize::try_from(count).unwrap_or_default();
-        let readable = self.history.iter().filter(|c| c.position >= self.readable());
+        let readable = self
+            .history
+            .iter()
+            .filter(|c| c.position >= self.readable());
         readable
             .rev()
             .filter(counts)

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::cosi::yaml;
+use crate::cosi::{proto, yaml};
 
 /// A stored resource.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,35 +66,34 @@ impl Phase {
 }
 
 /// The content of a resource in the forms in which it is given out.
-#[derive(Clone, PartialEq)]
+#[derive(Clone)]
 pub struct Spec {
-    yaml: Arc<str>,
     value: Arc<Value>,
-    proto: Option<Arc<[u8]>>,
+    /// The forms for the wire, made when they are first asked for unless they were given.
+    yaml: OnceLock<Arc<str>>,
+    proto: OnceLock<Arc<[u8]>>,
+    given: bool,
 }
 
 impl Spec {
-    /// Makes a spec of a value; the YAML is written as Talos writes it.
+    /// Makes a spec of a value; its forms on the wire follow from it.
     pub fn from_value(value: Value) -> Self {
         Self {
-            yaml: yaml::render(&value).into(),
             value: Arc::new(value),
-            proto: None,
+            yaml: OnceLock::new(),
+            proto: OnceLock::new(),
+            given: false,
         }
     }
 
     /// Makes a spec whose forms do not follow from each other, such as a machine configuration's.
-    pub fn from_parts(yaml: String, value: Value, proto: Vec<u8>) -> Self {
+    pub fn from_parts(value: Value, yaml: String, proto: Vec<u8>) -> Self {
         Self {
-            yaml: yaml.into(),
             value: Arc::new(value),
-            proto: Some(proto.into()),
+            yaml: OnceLock::from(Arc::from(yaml)),
+            proto: OnceLock::from(Arc::from(proto)),
+            given: true,
         }
-    }
-
-    /// Returns the YAML text, `yaml_spec` on the wire.
-    pub fn yaml(&self) -> &str {
-        &self.yaml
     }
 
     /// Returns the content as a value, keys in the order of the YAML.
@@ -102,18 +101,31 @@ impl Spec {
         &self.value
     }
 
-    /// Returns the protobuf encoding if it was given; otherwise it is derived from the value when
-    /// it is asked for on the wire.
-    pub fn proto(&self) -> Option<&[u8]> {
-        self.proto.as_deref()
+    /// Returns the YAML text, `yaml_spec` on the wire.
+    pub fn yaml(&self) -> &str {
+        self.yaml.get_or_init(|| yaml::render(&self.value).into())
+    }
+
+    /// Returns the protobuf encoding, `proto_spec` on the wire, for the type that the spec is of.
+    pub fn proto(&self, kind: &str) -> &[u8] {
+        self.proto
+            .get_or_init(|| proto::encode(kind, &self.value).into())
     }
 }
 
-/// Specs hold keys and tokens, so only the size is shown.
+impl PartialEq for Spec {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
+            && self.given == other.given
+            && (!self.given || (self.yaml == other.yaml && self.proto == other.proto))
+    }
+}
+
+/// Specs hold keys and tokens, so nothing of them is shown.
 impl fmt::Debug for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Spec")
-            .field("yaml_bytes", &self.yaml.len())
+            .field("given", &self.given)
             .finish_non_exhaustive()
     }
 }
