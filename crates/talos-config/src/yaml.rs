@@ -13,6 +13,8 @@ mod layout;
 mod node;
 mod parse;
 mod print;
+#[cfg(test)]
+mod properties;
 mod scalar;
 #[cfg(test)]
 mod tests;

@@ -82,6 +82,9 @@ pub(super) fn stream(text: &str) -> Result<Stream, Error> {
             .map_or(text.len(), |next| span(next).start);
         documents.push(builder.document(node, start..end, &mut values)?);
     }
+    if nodes.is_empty() && !text.is_empty() {
+        documents.push(Builder::empty_document(0..text.len()));
+    }
     if values.next().is_some() {
         return Err(builder.unsupported(0, "documents that cannot be told apart"));
     }
@@ -131,16 +134,7 @@ impl Builder<'_> {
                 && matches!(&self.text[span(node)], "" | "~" | "null" | "Null" | "NULL")
         });
         let Some(root) = content.node.clone().filter(|_| !is_null) else {
-            let root = Node {
-                data: Data::Scalar(Value::Null),
-                form: Form::Opaque(tile.end..tile.end),
-                anchor: None,
-            };
-            return Ok(Document {
-                prefix: Some(tile.clone()),
-                root,
-                suffix: tile.end..tile.end,
-            });
+            return Ok(Self::empty_document(tile));
         };
         let value = values
             .next()
@@ -151,12 +145,28 @@ impl Builder<'_> {
             true => self.after_marker(node, tile.start, whole.start),
             false => whole.start,
         };
-        let (root, end) = self.node(content, value, start, 0)?;
+        let (mut root, end) = self.node(content, value, start, 0)?;
+        self.keep_head(&mut root);
         Ok(Document {
             prefix: Some(tile.start..start),
             root,
             suffix: end.max(start)..tile.end,
         })
+    }
+
+    /// Makes a document that holds nothing but comments and markers.
+    fn empty_document(tile: Span) -> Document {
+        let end = tile.end..tile.end;
+        let root = Node {
+            data: Data::Scalar(Value::Null),
+            form: Form::Opaque(end.clone()),
+            anchor: None,
+        };
+        Document {
+            prefix: Some(tile),
+            root,
+            suffix: end,
+        }
     }
 
     /// Returns whether a node is a collection of lines that starts on a line of its own.
@@ -522,6 +532,16 @@ impl Builder<'_> {
         }
         let kept = lead.start..lead.start + own;
         self.text[kept.clone()].contains('#').then_some(kept)
+    }
+
+    /// Lets the comments at the head of a document stay when its first key goes.
+    fn keep_head(&self, root: &mut Node) {
+        if let Data::Mapping(children) | Data::List(children) = &mut root.data
+            && let Some(place) = children.first_mut().and_then(|child| child.place.as_mut())
+        {
+            let head = place.lead.start..self.line_start(place.lead.end).max(place.lead.start);
+            place.keep = self.text[head.clone()].contains('#').then_some(head);
+        }
     }
 
     /// Remembers how nested content is indented, from the first place that shows it.

@@ -103,28 +103,29 @@ impl Printer<'_> {
 
     /// Prints a child that has lines of its own.
     fn block_child(&mut self, child: &Child, column: usize, compact: bool, is_item: bool) {
+        let start = self.out.len();
+        if !compact {
+            self.fresh_line();
+        }
         for kept in &child.before {
             self.copy(kept);
         }
+        if let Some(place) = &child.place {
+            self.copy(&place.lead);
+        }
+        if compact {
+            let blank = self.out[start..].len() - self.out[start..].trim_start().len();
+            self.out.replace_range(start..start + blank, "");
+        }
+        // What stood behind a dash before has no indentation of its own.
+        if self.out.ends_with('\n') || self.out.is_empty() {
+            self.indent(column);
+        }
         let Some(place) = &child.place else {
-            if !compact {
-                self.fresh_line();
-                self.indent(column);
-            }
             self.name(child, is_item);
             self.fresh_value(&child.value, None, column, is_item);
             return;
         };
-        if compact {
-            let source = self.source;
-            self.out.push_str(source[place.lead.clone()].trim_start());
-            if place.lead.len() > 0 && self.source[place.lead.clone()].contains('#') {
-                self.indent(column);
-            }
-        } else {
-            self.fresh_line();
-            self.copy(&place.lead);
-        }
         if place.name.is_empty() {
             self.name(child, is_item);
         } else {
@@ -190,7 +191,9 @@ impl Printer<'_> {
                 }
             }
             _ => {
-                self.out.push(' ');
+                let gap = place.map_or("", |place| &self.source[place.gap.clone()]);
+                let blank = !gap.is_empty() && gap.bytes().all(|b| b == b' ');
+                self.out.push_str(if blank { gap } else { " " });
                 self.flow_value(node, false);
                 self.comment(comment);
                 let unended = place.is_some_and(|place| {
@@ -281,9 +284,11 @@ impl Printer<'_> {
         match place {
             Some(place) if !place.name.is_empty() || is_list => self.copy(&place.name),
             _ if is_list => {}
-            _ => self
-                .out
-                .push_str(&scalar::string(&child.key, Quote::None, true)),
+            _ => {
+                let key = scalar::string(&child.key, Quote::None, true);
+                self.out.push_str(&key);
+                self.out.push(':');
+            }
         }
         match place {
             Some(place) if !self.is_fresh(&child.value) => {
@@ -292,8 +297,8 @@ impl Printer<'_> {
             }
             _ => {
                 if !is_list {
-                    self.out
-                        .push_str(if self.out.ends_with(':') { " " } else { ": " });
+                    let colon = self.out.ends_with(':');
+                    self.out.push_str(if colon { " " } else { ": " });
                 }
                 self.flow_value(&child.value, true);
             }

@@ -1,7 +1,7 @@
 //! Tests of the lossless tree.
 
 use expect_test::{Expect, expect};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::*;
 
