@@ -1,15 +1,31 @@
 //! A running simulated cluster.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
+use jiff::SignedDuration;
 use talos_pki::Certificate;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
 
+use crate::addresses::{self, Place};
+use crate::apid::{self, tls};
 use crate::calls::Call;
+use crate::certificates::{Certificates, apid_names};
+use crate::clients;
+use crate::config::{ConfigText, Configs, Template};
 use crate::error::Error;
-use crate::kubernetes::KubeRequest;
-use crate::node::Node;
+use crate::kubernetes::{self, KubeRequest};
+use crate::node::{MachineType, Node, NodeState};
 use crate::options::Options;
-use crate::shared::Shared;
+use crate::pki::ClusterPki;
+use crate::seeding;
+use crate::shared::{self, Shared};
+
+/// Port that a client assumes for apid.
+const APID_PORT: u16 = 50_000;
+/// Lifetime of the client certificates in a talosconfig.
+const YEAR: SignedDuration = SignedDuration::from_hours(8760);
 
 /// A running simulated cluster; dropping it stops all of it.
 #[derive(Debug)]
@@ -23,8 +39,38 @@ impl Cluster {
     ///
     /// # Errors
     /// Options that make no cluster, or no free addresses.
-    pub async fn start(_options: Options) -> Result<Self, Error> {
-        Err(Error::NoControlPlane)
+    pub async fn start(options: Options) -> Result<Self, Error> {
+        check(&options)?;
+        let places = addresses::places(&options)?;
+        let endpoint = options
+            .endpoint
+            .clone()
+            .unwrap_or_else(|| format!("https://{}:6443", places[0].address));
+        let pki = ClusterPki::generate(shared::now(&options))?;
+        let template = Template::new(&options, &endpoint, &pki)?;
+        let nodes = machines(&options, &template, &pki, places)?;
+        let listeners = nodes.iter().map(|node| listen(node)).collect::<Result<Vec<_>, _>>()?;
+        let shared = Arc::new(Shared {
+            options,
+            endpoint,
+            cluster_id: template.cluster_id,
+            pki,
+            nodes,
+            calls: <_>::default(),
+            kubernetes: <_>::default(),
+            stop: CancellationToken::new(),
+        });
+        seeding::fill(&shared)?;
+        for (node, listener) in shared.nodes.iter().zip(listeners) {
+            if let Some(listener) = listener {
+                shared.spawn(apid::serve(shared.clone(), node.clone(), listener));
+            }
+        }
+        let nodes = (0..shared.nodes.len()).map(|index| Node { shared: shared.clone(), index });
+        // From here on a failure stops what runs, through the drop of this value.
+        let cluster = Self { nodes: nodes.collect(), shared };
+        kubernetes::start(&cluster.shared).await?;
+        Ok(cluster)
     }
 
     /// All machines: control planes, then workers, then those in maintenance mode.
@@ -33,13 +79,16 @@ impl Cluster {
     }
 
     /// A talosconfig whose client certificate has these roles.
-    pub fn talosconfig(&self, _roles: &[&str]) -> String {
-        String::new()
+    pub fn talosconfig(&self, roles: &[&str]) -> String {
+        let endpoints: Vec<String> = self.endpoints().collect();
+        let issued = self.shared.pki.talos_client(roles, YEAR, self.shared.now());
+        let issued = issued.expect("a key in memory signs");
+        clients::talosconfig(&self.shared, &self.shared.options.name, &endpoints, &issued)
     }
 
     /// An administrator's kubeconfig whose server is the cluster endpoint.
     pub fn kubeconfig(&self) -> String {
-        String::new()
+        clients::kubeconfig(&self.shared).expect("a key in memory signs")
     }
 
     /// The cluster endpoint, such as `https://10.5.10.2:6443`.
@@ -71,10 +120,91 @@ impl Cluster {
     pub fn kube_requests(&self) -> Vec<KubeRequest> {
         self.shared.kubernetes.requests()
     }
+
+    /// What a talosconfig lists as endpoints: the control planes that can be dialled.
+    fn endpoints(&self) -> impl Iterator<Item = String> {
+        let dialled = self.shared.control_planes().filter_map(|node| node.apid_port.as_ref());
+        dialled.map(|port| match port.address() {
+            address if address.port() == APID_PORT => address.ip().to_string(),
+            address => address.to_string(),
+        })
+    }
 }
 
 impl Drop for Cluster {
     fn drop(&mut self) {
         self.shared.stop.cancel();
     }
+}
+
+fn check(options: &Options) -> Result<(), Error> {
+    if options.controlplanes == 0 {
+        return Err(Error::NoControlPlane);
+    }
+    let version = &options.kubernetes_version;
+    if semver::Version::parse(version).is_err() {
+        return Err(Error::KubernetesVersion { version: version.clone() });
+    }
+    Ok(())
+}
+
+fn machines(
+    options: &Options,
+    template: &Template,
+    pki: &ClusterPki,
+    places: Vec<Place>,
+) -> Result<Vec<Arc<NodeState>>, Error> {
+    let provider = tls::provider();
+    let now = shared::now(options);
+    let machine = |(index, place): (usize, Place)| {
+        let (machine_type, name) = identity(options, index);
+        let configs = match machine_type {
+            MachineType::Unknown => Configs::default(),
+            _ => {
+                let text = template.of(machine_type == MachineType::ControlPlane, &name);
+                Configs::booted(ConfigText::generated(text, machine_type))
+            }
+        };
+        let configured = match machine_type {
+            MachineType::Unknown => &[],
+            _ => options.machine_cert_sans.as_slice(),
+        };
+        let names = apid_names(options.talos_version, &name, place.address, configured);
+        let issued = pki.apid_server(&name, names, now)?;
+        let accepted = pki.talos.certificate();
+        let certificates = Certificates::new(issued, accepted, options.clock_offset, &provider)
+            .map_err(|source| Error::Tls { owner: name.clone(), source })?;
+        let node = NodeState {
+            index,
+            address: place.address,
+            apid_port: place.apid,
+            kube_port: place.kubernetes,
+            configs,
+            store: <_>::default(),
+            faults: <_>::default(),
+            certificates,
+            name,
+        };
+        Ok(Arc::new(node))
+    };
+    places.into_iter().enumerate().map(machine).collect()
+}
+
+/// Type and host name of a node by its position.
+fn identity(options: &Options, index: usize) -> (MachineType, String) {
+    let name = &options.name;
+    let Some(worker) = index.checked_sub(options.controlplanes) else {
+        return (MachineType::ControlPlane, format!("{name}-controlplane-{}", index + 1));
+    };
+    match worker.checked_sub(options.workers) {
+        None => (MachineType::Worker, format!("{name}-worker-{}", worker + 1)),
+        Some(fresh) => (MachineType::Unknown, format!("{name}-new-{}", fresh + 1)),
+    }
+}
+
+fn listen(node: &NodeState) -> Result<Option<TcpListener>, Error> {
+    let Some(port) = &node.apid_port else { return Ok(None) };
+    let address: SocketAddr = port.address();
+    let listener = port.listen().map_err(|source| Error::Listen { address, source })?;
+    Ok(Some(listener))
 }

@@ -1,10 +1,12 @@
 //! Machine configurations: reading them, keeping the active and the persistent one, making them.
 
 mod documents;
+mod template;
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 pub(crate) use documents::{Document, Documents};
+pub(crate) use template::Template;
 
 use crate::node::MachineType;
 
@@ -77,6 +79,11 @@ impl Configs {
     pub(crate) fn machine_type(&self) -> MachineType {
         let state = self.lock();
         state.active.as_ref().map_or(MachineType::Unknown, |config| config.machine_type)
+    }
+
+    /// Whether the machine waits for a complete configuration.
+    pub(crate) fn in_maintenance(&self) -> bool {
+        self.machine_type() == MachineType::Unknown
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

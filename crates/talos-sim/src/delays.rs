@@ -9,6 +9,8 @@ pub struct Delays {
     pub certificate: Duration,
     /// Until dialling a node that is not there fails.
     pub dial_failure: Duration,
+    /// Until dialling a node that does not answer fails.
+    pub dial_timeout: Duration,
     /// An image pull.
     pub image_pull: Duration,
     /// From a changed static pod until its old container stops.
@@ -43,6 +45,7 @@ impl Default for Delays {
         Self {
             certificate: ms(2),
             dial_failure: ms(1),
+            dial_timeout: ms(50),
             image_pull: ms(1),
             static_pod_poll: ms(5),
             api_server_outage: ms(10),

@@ -11,20 +11,25 @@
 //! Deliberately absent: `talos-client` and `talos-config`. The double must not share bugs with its
 //! subject, so this crate reads machine configurations on its own.
 
+mod addresses;
 mod apid;
 mod calls;
+mod certificates;
+mod clients;
 mod cluster;
 mod config;
 mod cosi;
 mod delays;
 mod error;
 mod faults;
+mod grpc;
 mod kubernetes;
 mod machine;
 mod net;
 mod node;
 mod options;
 mod pki;
+mod seeding;
 mod shared;
 mod store;
 

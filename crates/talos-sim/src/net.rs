@@ -10,8 +10,8 @@ const BACKLOG: u32 = 1024;
 
 /// A port that can be listened on, closed and listened on again.
 ///
-/// A bound socket that does not listen keeps the port: a dial is refused, and no other program
-/// gets the number meanwhile.
+/// A bound socket that does not listen keeps a port that the system chose: a dial is refused, and
+/// no other program gets the number meanwhile.
 #[derive(Debug)]
 pub(crate) struct Port {
     address: SocketAddr,
@@ -22,14 +22,10 @@ impl Port {
     /// Reserves an address; port 0 takes any free one.
     pub(crate) fn reserve(address: SocketAddr) -> io::Result<Self> {
         let socket = socket(address)?;
-        if cfg!(target_os = "linux") {
-            let address = socket.local_addr()?;
-            return Ok(Self { address, _reservation: Some(socket) });
-        }
-        // Elsewhere a second socket on the same port is refused: only the number is remembered.
-        let address = socket.local_addr()?;
-        drop(socket);
-        Ok(Self { address, _reservation: None })
+        let chosen = socket.local_addr()?;
+        // Other systems than Linux refuse a second socket on the port of the first.
+        let keeps = address.port() == 0 && cfg!(target_os = "linux");
+        Ok(Self { address: chosen, _reservation: keeps.then_some(socket) })
     }
 
     /// The address with its real port number.

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
+use crate::certificates::Certificates;
 use crate::config::{Configs, Documents};
 use crate::faults::Faults;
 use crate::net::Port;
@@ -85,12 +86,18 @@ pub(crate) struct NodeState {
     pub(crate) configs: Configs,
     pub(crate) store: Store,
     pub(crate) faults: Faults,
+    pub(crate) certificates: Certificates,
 }
 
 impl NodeState {
     /// What the active configuration makes of the machine.
     pub(crate) fn machine_type(&self) -> MachineType {
         self.configs.machine_type()
+    }
+
+    /// Whether a request that names a target means this machine.
+    pub(crate) fn is_called(&self, target: &str) -> bool {
+        target == self.name || target.parse::<IpAddr>().is_ok_and(|address| address == self.address)
     }
 
     pub(crate) fn is_control_plane(&self) -> bool {

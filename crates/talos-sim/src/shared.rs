@@ -18,6 +18,8 @@ pub(crate) struct Shared {
     pub(crate) options: Options,
     /// `cluster.controlPlane.endpoint`, such as `https://10.5.10.2:6443`.
     pub(crate) endpoint: String,
+    /// `cluster.id`.
+    pub(crate) cluster_id: String,
     pub(crate) pki: ClusterPki,
     pub(crate) nodes: Vec<Arc<NodeState>>,
     pub(crate) calls: Calls,
