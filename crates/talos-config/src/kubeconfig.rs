@@ -264,9 +264,6 @@ pub enum Error {
         /// The file as the caller named it.
         file: String,
         /// Why not.
-        source: crate::yaml::Error,
+        source: crate::Error,
     },
 }
-
-#[cfg(test)]
-mod tests;

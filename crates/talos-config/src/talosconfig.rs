@@ -261,7 +261,7 @@ pub enum Error {
         /// The file as the caller named it.
         file: String,
         /// Why not.
-        source: crate::yaml::Error,
+        source: crate::Error,
     },
 }
 
