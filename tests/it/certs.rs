@@ -1,1 +1,3 @@
 //! Certificates: probing and judging what is served.
+
+mod probe;

@@ -46,7 +46,11 @@ pub struct Probe {
 
 /// How a connection to a TLS server went.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase", tag = "kind")]
+#[serde(
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase",
+    tag = "kind"
+)]
 pub enum Outcome {
     /// The handshake completed, and the server said nothing against us.
     Completed {
