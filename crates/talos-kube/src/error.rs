@@ -16,6 +16,12 @@ pub enum Error {
         /// What is wrong with it.
         problem: &'static str,
     },
+    /// A kubeconfig has no such context, or the context leads nowhere.
+    #[error("the kubeconfig cannot be used")]
+    Context {
+        /// The cause.
+        source: Box<talos_config::kubeconfig::Error>,
+    },
     /// A kubeconfig lacks something or holds something unreadable.
     #[error("kubeconfig: {field}: {problem}")]
     Kubeconfig {
