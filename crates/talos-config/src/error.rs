@@ -30,4 +30,150 @@ pub enum Error {
         /// How many there are.
         count: usize,
     },
+
+    /// A patch of several is at fault; the source says how.
+    #[error("patch {number}")]
+    InPatch {
+        /// The patch, counted from 1.
+        number: usize,
+        /// What is wrong with it.
+        source: Box<Self>,
+    },
+
+    /// The text is no patch.
+    #[error("neither a strategic merge patch nor a JSON Patch: {reason}")]
+    NoPatch {
+        /// What was found instead.
+        reason: String,
+    },
+
+    /// An operation of a JSON Patch is incomplete or unknown.
+    #[error("operation {number} of the JSON Patch: {reason}")]
+    Operation {
+        /// The operation, counted from 1.
+        number: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+
+    /// A JSON Patch takes, replaces or adds at a place that is not there.
+    #[error("operation {number} of the JSON Patch: `{op}` finds nothing at `{path}`")]
+    MissingPath {
+        /// The operation, counted from 1.
+        number: usize,
+        /// Its name.
+        op: &'static str,
+        /// The JSON pointer.
+        path: String,
+    },
+
+    /// A `test` of a JSON Patch does not hold.
+    #[error("operation {number} of the JSON Patch: `test` finds another value at `{path}`")]
+    TestFailed {
+        /// The operation, counted from 1.
+        number: usize,
+        /// The JSON pointer.
+        path: String,
+    },
+
+    /// A configuration of several documents has no main one for a JSON Patch to change.
+    #[error(
+        "a JSON Patch changes the main document, which this configuration of {count} documents lacks"
+    )]
+    NoMainDocument {
+        /// How many documents there are.
+        count: usize,
+    },
+
+    /// A strategic patch names a field that the Talos version does not have.
+    #[error("{place}: no such field in Talos {version}{}", since(newer.as_deref()))]
+    UnknownField {
+        /// The field.
+        place: Place,
+        /// The Talos version whose fields were searched.
+        version: String,
+        /// A version that has the field.
+        newer: Option<String>,
+    },
+
+    /// A strategic patch has a document of a kind that the Talos version does not have.
+    #[error("document {document}: no such kind in Talos {version}{}", since(newer.as_deref()))]
+    UnknownKind {
+        /// The document.
+        document: String,
+        /// The Talos version whose kinds were searched.
+        version: String,
+        /// A version that has the kind.
+        newer: Option<String>,
+    },
+
+    /// A document of a patch cannot be told.
+    #[error("{reason}")]
+    UnknownDocument {
+        /// What is missing.
+        reason: String,
+    },
+
+    /// A patch has a value of another type than the field.
+    #[error("{place}: expected {expected}, found {found}")]
+    WrongType {
+        /// The field.
+        place: Place,
+        /// What the field or the configuration holds.
+        expected: &'static str,
+        /// What the patch has.
+        found: &'static str,
+    },
+
+    /// A `$patch: delete` finds nothing to delete.
+    #[error("{place}: nothing to delete")]
+    NothingToDelete {
+        /// The field or element.
+        place: Place,
+    },
+
+    /// A `$patch: delete` of a document that the configuration does not have.
+    #[error("document {document}: nothing to delete, the configuration has no such document")]
+    NoDocument {
+        /// The document.
+        document: String,
+    },
+
+    /// A `$patch` that cannot be carried out.
+    #[error("{place}: {reason}")]
+    Directive {
+        /// Where it stands.
+        place: Place,
+        /// Why not.
+        reason: &'static str,
+    },
+
+    /// The patched text would not read as what the patch made.
+    #[error("the patched configuration does not read back as intended; nothing was changed")]
+    NotReadable,
+}
+
+/// A place in a machine configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The kind and name of the document; empty for the main one.
+    pub document: String,
+    /// The path of the field, such as `cluster.apiServer.certSANs`.
+    pub path: String,
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.document.is_empty(), self.path.is_empty()) {
+            (true, true) => f.write_str("the main document"),
+            (true, false) => f.write_str(&self.path),
+            (false, true) => f.write_str(&self.document),
+            (false, false) => write!(f, "{}: {}", self.document, self.path),
+        }
+    }
+}
+
+/// Says which version has what this one lacks.
+fn since(newer: Option<&str>) -> String {
+    newer.map_or_else(String::new, |version| format!(", Talos {version} has it"))
 }

@@ -78,6 +78,12 @@ impl Stream {
         self.documents.push(Document::fresh(value));
     }
 
+    /// Inserts a document before `index`, or at the end.
+    pub fn insert(&mut self, index: usize, value: Value) {
+        let index = index.min(self.documents.len());
+        self.documents.insert(index, Document::fresh(value));
+    }
+
     /// Removes the document at `index` with its comments and returns whether it was there.
     pub fn remove(&mut self, index: usize) -> bool {
         if index < self.documents.len() {

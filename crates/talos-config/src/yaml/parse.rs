@@ -235,7 +235,7 @@ impl Builder<'_> {
             }
             SyntaxKind::MAPPING | SyntaxKind::SEQUENCE if content.tagged => (
                 Node::from(value).data,
-                Form::Opaque(whole.clone()),
+                Form::Opaque(from..whole.end),
                 whole.end,
             ),
             SyntaxKind::MAPPING | SyntaxKind::SEQUENCE if is_block(&syntax) => {

@@ -20,6 +20,7 @@ pub fn write(value: &Value) -> String {
         style,
         broken: HashSet::new(),
         out: String::new(),
+        block: None,
     };
     printer.fresh_root(&Node::from(value.clone()));
     printer.out
@@ -32,6 +33,7 @@ pub(super) fn stream(source: &Source, documents: &[Document]) -> String {
         style: source.style,
         broken: broken_aliases(documents),
         out: String::with_capacity(source.text.len() + 256),
+        block: None,
     };
     for (index, document) in documents.iter().enumerate() {
         printer.document(document, index == 0);
@@ -45,6 +47,16 @@ struct Printer<'a> {
     /// Where the aliases stood that no longer mean what they meant.
     broken: HashSet<usize>,
     out: String,
+    /// The literal block at the end of what is written, while nothing but blank lines follows.
+    block: Option<OpenBlock>,
+}
+
+/// A literal block just written.
+struct OpenBlock {
+    start: usize,
+    indent: usize,
+    /// The same string on one line.
+    text: String,
 }
 
 impl Printer<'_> {
@@ -143,6 +155,7 @@ impl Printer<'_> {
 
     /// Prints the name of a new child.
     fn name(&mut self, child: &Child, is_item: bool) {
+        self.block = None;
         if is_item {
             self.out.push('-');
         } else {
@@ -174,21 +187,25 @@ impl Printer<'_> {
                 self.fresh_children(children, is_list, inner, compact);
             }
             Data::Scalar(Value::String(text)) if scalar::fits_block(text) => {
-                let trailing = text.len() - text.trim_end_matches('\n').len();
-                self.out.push_str(match trailing {
-                    0 => " |-",
-                    1 => " |",
-                    _ => " |+",
-                });
+                let start = self.out.len();
+                self.out
+                    .push_str(if text.ends_with('\n') { " |" } else { " |-" });
                 self.comment(comment);
                 self.newline();
+                let indent = column + self.style.step;
                 for line in text.lines() {
                     if !line.is_empty() {
-                        self.indent(column + self.style.step);
+                        self.indent(indent);
                         self.out.push_str(line);
                     }
                     self.newline();
                 }
+                let text = format!(" {}", scalar::string(text, Quote::Double, false));
+                self.block = Some(OpenBlock {
+                    start,
+                    indent,
+                    text,
+                });
             }
             _ => {
                 let gap = place.map_or("", |place| &self.source[place.gap.clone()]);
@@ -353,7 +370,22 @@ impl Printer<'_> {
     }
 
     fn copy(&mut self, span: &Span) {
-        self.out.push_str(&self.source[span.clone()]);
+        let text = &self.source[span.clone()];
+        if let Some(block) = self.block.take() {
+            // A comment that is indented as far as the block would be read as a part of it.
+            let first = text.lines().find(|line| !line.trim().is_empty());
+            let indent = first.map(|line| line.len() - line.trim_start().len());
+            if indent.is_some_and(|indent| indent >= block.indent)
+                && text.trim_start().starts_with('#')
+            {
+                self.out.truncate(block.start);
+                self.out.push_str(&block.text);
+                self.newline();
+            } else if first.is_none() {
+                self.block = Some(block);
+            }
+        }
+        self.out.push_str(text);
     }
 
     fn comment(&mut self, comment: Option<Span>) {

@@ -33,13 +33,12 @@ pub(super) fn string(text: &str, quote: Quote, in_flow: bool) -> String {
 
 /// Returns whether a string of several lines can be written as a literal block.
 pub(super) fn fits_block(text: &str) -> bool {
-    let first = text.trim_start_matches('\n').chars().next();
     text.trim_end_matches('\n').contains('\n')
-        && first.is_some_and(|c| c != ' ' && c != '\t')
+        // Line breaks beyond the last one would take in blank lines that follow in the file.
+        && !text.ends_with("\n\n")
+        && !text.starts_with([' ', '\t', '\n'])
         && !text.chars().any(|c| c != '\n' && needs_escape(c))
-        && !text
-            .lines()
-            .any(|line| line.trim().is_empty() && !line.is_empty())
+        && !text.lines().any(|line| line.trim().is_empty() && !line.is_empty())
 }
 
 /// Returns whether a character can only be written as an escape.

@@ -1,0 +1,1 @@
+//! What programs need to know of a machine configuration, whichever documents say it.
