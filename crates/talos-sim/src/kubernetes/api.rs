@@ -185,7 +185,7 @@ impl ApiServer {
         }
     }
 
-    fn list(&self, call: &Call<'_>, kind: &Kind) -> Result<Response<Body>, Refusal> {
+    fn list(&self, call: &Call<'_>, kind: &Arc<Kind>) -> Result<Response<Body>, Refusal> {
         let selection = selection(&call.parameters)?;
         let (mut objects, revision) = self
             .kubernetes()

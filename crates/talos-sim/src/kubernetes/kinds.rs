@@ -1,9 +1,10 @@
 //! The kinds of objects that the simulated Kubernetes API serves.
 
+use std::cmp::Ordering;
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// One kind of object under one group and version.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone)]
 pub(crate) struct Kind {
     /// API group, empty for the core group.
     pub(crate) group: String,
@@ -77,6 +78,28 @@ impl Kind {
         WITH_GENERATION.contains(&self.kind.as_str())
     }
 }
+
+/// Kinds are told apart by what URLs say.
+impl Ord for Kind {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let left = (&self.plural, &self.group, &self.version);
+        left.cmp(&(&other.plural, &other.group, &other.version))
+    }
+}
+
+impl PartialOrd for Kind {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Kind {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Kind {}
 
 /// All kinds served at present; custom resource definitions and knobs add to it.
 #[derive(Debug)]

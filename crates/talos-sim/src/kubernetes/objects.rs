@@ -85,13 +85,22 @@ impl Objects {
     }
 
     /// Returns the objects of a kind, in all namespaces if none is named, and the revision of the list.
-    pub(crate) fn list(&self, kind: &Kind, namespace: Option<&str>) -> (Vec<Arc<Value>>, u64) {
+    pub(crate) fn list(
+        &self,
+        kind: &Arc<Kind>,
+        namespace: Option<&str>,
+    ) -> (Vec<Arc<Value>>, u64) {
         let state = self.state();
+        let first = Key {
+            kind: Arc::clone(kind),
+            namespace: namespace.unwrap_or_default().to_owned(),
+            name: String::new(),
+        };
         let objects = state
             .objects
-            .iter()
-            .filter(|(key, _)| key.kind.as_ref() == kind)
-            .filter(|(key, _)| namespace.is_none_or(|wanted| wanted == key.namespace))
+            .range(first..)
+            .take_while(|(key, _)| key.kind == *kind)
+            .take_while(|(key, _)| namespace.is_none_or(|wanted| wanted == key.namespace))
             .map(|(_, object)| Arc::clone(object))
             .collect();
         (objects, state.revision)

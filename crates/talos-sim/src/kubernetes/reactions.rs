@@ -1,0 +1,125 @@
+//! What a node does about Kubernetes when its machine configuration changed.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::time::sleep;
+
+use super::objects::seconds;
+use super::requests::KubeRequest;
+use super::seed::INVENTORY;
+use super::talos::{self, Settings};
+use super::{Member, lock};
+use crate::config::Documents;
+use crate::node::NodeState;
+use crate::options::TalosVersion;
+use crate::shared::Shared;
+
+/// Works off the configurations of one node in the order in which they became active.
+pub(crate) async fn run(
+    shared: Arc<Shared>,
+    node: Arc<NodeState>,
+    mut configs: UnboundedReceiver<Arc<Documents>>,
+) {
+    while let Some(config) = configs.recv().await {
+        react(&shared, &node, &config).await;
+    }
+}
+
+async fn react(shared: &Arc<Shared>, node: &Arc<NodeState>, config: &Documents) {
+    let member = shared.kubernetes.member(node.index);
+    let settings = Settings::read(config, &shared.options.kubernetes_version);
+    if node.is_control_plane() {
+        certificates(shared, node, &member, config, &settings).await;
+        talos::render(shared, node, &settings, shared.options.delays.phase).await;
+        sleep(shared.options.delays.manifest).await;
+        if talos::render_manifests(shared, node, &settings) {
+            check_manifests(shared, node);
+        }
+    }
+    if talos::kubelet(shared, node, &settings) {
+        let (shared, node) = (Arc::clone(shared), Arc::clone(node));
+        Arc::clone(&shared).spawn(async move {
+            let member = shared.kubernetes.member(node.index);
+            let _one_at_a_time = member.kubelet.lock().await;
+            restart_kubelet(&shared, &node).await;
+        });
+    }
+}
+
+/// Re-issues certificates if the names changed: once with the old names, then with the new ones.
+async fn certificates(
+    shared: &Shared,
+    node: &NodeState,
+    member: &Member,
+    config: &Documents,
+    settings: &Settings,
+) {
+    let names = talos::names(node, settings);
+    if !talos::publish_names(shared, node, &names) {
+        return;
+    }
+    let old = std::mem::replace(&mut *lock(&member.names), names.clone());
+    for names in [old, names] {
+        sleep(shared.options.delays.certificate).await;
+        // Issuing for names that were parsed fails only if the random source does.
+        if let (Ok(issued), Some(identity)) =
+            (talos::issue_serving(shared, node, names), member.identity.get())
+        {
+            let _kept_if_unusable = identity.replace(&issued);
+        }
+    }
+    let _kept_if_failed = talos::reissue(shared, node, config, settings);
+}
+
+/// The node's own manifest controller looks at the cluster when its manifests changed, and saves the
+/// inventory that is there already (facts/real-upgrade.md §3, 7).
+fn check_manifests(shared: &Shared, node: &NodeState) {
+    if shared.options.talos_version < TalosVersion::V1_13_9 {
+        return;
+    }
+    let inventory = format!("/api/v1/namespaces/kube-system/configmaps/{INVENTORY}");
+    for (method, verb, path) in [
+        ("GET", "get", "/api/v1/namespaces/kube-system"),
+        ("GET", "get", &inventory),
+        ("GET", "get", "/api"),
+        ("GET", "get", "/apis"),
+        ("PUT", "update", &inventory),
+    ] {
+        shared.kubernetes.requests.record(KubeRequest {
+            node: node.name.clone(),
+            method: method.to_owned(),
+            verb: verb.to_owned(),
+            path: path.to_owned(),
+            query: String::new(),
+            user_agent: "Go-http-client/2.0".to_owned(),
+            user: Some("talos:admin".to_owned()),
+            groups: vec!["system:masters".to_owned()],
+            dry_run: false,
+            mutating: method == "PUT",
+        });
+    }
+}
+
+/// Restarts the kubelet, after which the Node object shows its version.
+pub(crate) async fn restart_kubelet(shared: &Arc<Shared>, node: &Arc<NodeState>) {
+    // The service itself is the machine's; see `machine`.
+    node_status(shared, node).await;
+}
+
+/// The first status that a healthy kubelet sends carries its version.
+async fn node_status(shared: &Shared, node: &NodeState) {
+    sleep(shared.options.delays.node_status).await;
+    let Some(image) = talos::kubelet_image(node) else { return };
+    let Some(object) = shared.kubernetes.node(&node.name) else { return };
+    let now = seconds(shared.now());
+    shared.kubernetes.change(&object, shared.now(), |object| {
+        let version = talos::tag(&image);
+        let version = version.trim_end_matches("-fat").trim_end_matches("-slim");
+        object["status"]["nodeInfo"]["kubeletVersion"] = json!(format!("v{version}"));
+        for condition in object["status"]["conditions"].as_array_mut().into_iter().flatten() {
+            condition["lastHeartbeatTime"] = json!(now);
+        }
+    });
+}
