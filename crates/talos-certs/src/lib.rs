@@ -1,14 +1,27 @@
 //! The certificates of a whole cluster: what servers present, and whether it fits how they are reached.
 //!
 //! [`probe`] fetches the chain a TLS server presents, trusting nobody; [`verified_handshake`] tells whether it verifies.
+//! [`check`] judges what was collected and says, for each problem, the setting of the machine configuration and the patch
+//! that repair it.
+//!
+//! Deliberately absent: finding files, printing, and changing a cluster.
 //!
 //! Architecture invariant: the only place of the workspace that looks at an unverified chain is [`probe`].
 
+mod check;
 mod connection;
 mod error;
 mod handshake;
 mod probe;
+mod report;
+mod setting;
 
+pub use check::{CheckOptions, Evidence, ExpectedName, NodeFacts, Seen, check};
 pub use error::Error;
 pub use handshake::{Handshake, verified_handshake};
 pub use probe::{Alert, Failure, Outcome, Probe, ProbeOptions, TlsVersion, probe};
+pub use report::{
+    CertificateSummary, Client, ClusterEndpoint, EndpointSource, Fix, NameSource, NameVerdict,
+    NotChecked, Problem, Report, Server, ServerKind, Source,
+};
+pub use setting::Setting;

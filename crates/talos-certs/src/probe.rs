@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use rustls::AlertDescription;
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use talos_pki::{Certificate, Name};
 
@@ -45,7 +46,7 @@ pub struct Probe {
 }
 
 /// How a connection to a TLS server went.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(
     rename_all = "camelCase",
     rename_all_fields = "camelCase",
@@ -71,7 +72,7 @@ pub enum Outcome {
 }
 
 /// Why there was no usable TLS handshake.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, thiserror::Error)]
 #[serde(rename_all = "camelCase", tag = "reason")]
 #[non_exhaustive]
 pub enum Failure {
@@ -123,7 +124,7 @@ pub enum Failure {
 }
 
 /// Version of TLS.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum TlsVersion {
     /// TLS 1.2.
     #[serde(rename = "1.2")]
@@ -134,8 +135,8 @@ pub enum TlsVersion {
 }
 
 /// A TLS alert that the server sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Alert(AlertDescription);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema)]
+pub struct Alert(#[schemars(with = "String")] AlertDescription);
 
 impl Alert {
     pub(crate) fn new(alert: AlertDescription) -> Self {

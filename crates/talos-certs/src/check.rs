@@ -1,0 +1,295 @@
+//! Judging what was collected: pure, at a time that is given.
+
+use jiff::{SignedDuration, Timestamp};
+use talos_pki::{Certificate, Expectation, Finding, FindingCode, Name, Role, covered_by, judge};
+
+use crate::report::{CertificateSummary, Client, Fix, NameSource, NameVerdict, Problem, Server};
+use crate::{ClusterEndpoint, NotChecked, Outcome, Report, ServerKind, Setting, Source};
+
+/// Everything that was seen of a cluster.
+#[derive(Clone, Debug, Default)]
+pub struct Evidence {
+    /// What nodes say about themselves.
+    pub nodes: Vec<NodeFacts>,
+    /// Certificates of servers.
+    pub servers: Vec<Seen>,
+    /// Cluster endpoint.
+    pub endpoint: Option<ClusterEndpoint>,
+    /// Host of the kubeconfig's server.
+    pub kubeconfig_host: Option<Name>,
+    /// Authorities that should have issued what apid presents; empty when they are not known.
+    pub talos_authorities: Vec<Certificate>,
+    /// Authorities that should have issued what kube-apiserver presents; empty when they are not known.
+    pub kubernetes_authorities: Vec<Certificate>,
+    /// Client certificates of the Talos API: place and certificate.
+    pub clients: Vec<(String, Certificate)>,
+    /// What could not be looked at.
+    pub not_checked: Vec<NotChecked>,
+}
+
+/// What a node says about itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeFacts {
+    /// Node as the user named it.
+    pub node: String,
+    /// Host name, and the fully qualified one where it differs.
+    pub hostnames: Vec<Name>,
+    /// Addresses outside of pod and service networks.
+    pub addresses: Vec<Name>,
+    /// Whether it runs a kube-apiserver.
+    pub control_plane: bool,
+    /// Whether its configuration has the KubeAPIServerConfig document of Talos 1.14.
+    pub has_apiserver_document: bool,
+}
+
+/// The certificate of one server.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// Node as the user named it, or the address that was dialled.
+    pub node: String,
+    /// Kind of server.
+    pub kind: ServerKind,
+    /// Where the certificate was seen.
+    pub source: Source,
+    /// Address that was dialled.
+    pub address: Option<String>,
+    /// How the connection went.
+    pub connection: Option<Outcome>,
+    /// The chain, leaf first.
+    pub chain: Vec<Certificate>,
+    /// Names by which exactly this server was reached.
+    pub reached_as: Vec<(Name, NameSource)>,
+}
+
+/// What to expect of all certificates.
+#[derive(Clone, Debug, Default)]
+pub struct CheckOptions {
+    /// Further names by which servers are to be reached.
+    pub expected: Vec<ExpectedName>,
+    /// Time before its end at which a certificate counts as expiring; zero when it never does.
+    pub warn_within: SignedDuration,
+}
+
+/// A name by which servers are to be reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExpectedName {
+    /// Kind of server; all kinds when absent.
+    pub kind: Option<ServerKind>,
+    /// Name or address.
+    pub name: Name,
+}
+
+/// Judges everything that was seen, at a given time.
+pub fn check(evidence: &Evidence, options: &CheckOptions, now: Timestamp) -> Report {
+    let servers = evidence.servers.iter();
+    let clients = evidence.clients.iter();
+    Report {
+        endpoint: evidence.endpoint.clone(),
+        servers: servers
+            .map(|seen| judge_server(seen, evidence, options, now))
+            .collect(),
+        clients: clients
+            .map(|(place, certificate)| judge_client(place, certificate, options, now))
+            .collect(),
+        not_checked: evidence.not_checked.clone(),
+        incomplete: !evidence.not_checked.is_empty(),
+    }
+}
+
+fn judge_server(
+    seen: &Seen,
+    evidence: &Evidence,
+    options: &CheckOptions,
+    now: Timestamp,
+) -> Server {
+    let facts = evidence.nodes.iter().find(|facts| facts.node == seen.node);
+    let setting = Setting::of(
+        seen.kind,
+        facts.is_some_and(|facts| facts.has_apiserver_document),
+    );
+    let names = expected_names(seen, facts, evidence, options);
+    let authorities = match seen.kind {
+        ServerKind::Apid => &evidence.talos_authorities,
+        ServerKind::KubeApiserver => &evidence.kubernetes_authorities,
+    };
+    let expectation = Expectation {
+        names: names.iter().map(|(name, _)| name.clone()).collect(),
+        role: Role::Server,
+        authorities: authorities.clone(),
+        warn_within: options.warn_within,
+        setting: Some(setting.as_str().to_owned()),
+    };
+    let findings = judge(&seen.chain, &expectation, now);
+    let fix = |names: &[&Name]| Fix {
+        setting: setting.as_str().to_owned(),
+        node: facts.map(|facts| facts.node.clone()),
+        patch: setting.patch(names),
+    };
+    let missing: Vec<&Name> = findings
+        .iter()
+        .filter_map(|found| found.name.as_ref())
+        .collect();
+    let leaf = seen.chain.first();
+    Server {
+        node: seen.node.clone(),
+        kind: seen.kind,
+        source: seen.source,
+        address: seen.address.clone(),
+        connection: seen.connection.clone(),
+        certificate: leaf.map(summary).unwrap_or_default(),
+        names: names
+            .iter()
+            .map(|(name, sources)| NameVerdict {
+                name: name.to_string(),
+                sources: sources.clone(),
+                covered_by: leaf
+                    .and_then(|leaf| covered_by(leaf, name))
+                    .map(ToString::to_string),
+            })
+            .collect(),
+        fix: (!missing.is_empty()).then(|| fix(&missing)),
+        findings: findings
+            .iter()
+            .map(|finding| Problem {
+                fix: finding.name.as_ref().map(|name| fix(&[name])),
+                ..problem(finding, server_advice(seen.kind, finding.code))
+            })
+            .collect(),
+    }
+}
+
+/// Collects the names by which a server is or may be reached, each once, with all reasons.
+fn expected_names(
+    seen: &Seen,
+    facts: Option<&NodeFacts>,
+    evidence: &Evidence,
+    options: &CheckOptions,
+) -> Vec<(Name, Vec<NameSource>)> {
+    let mut names: Vec<(Name, Vec<NameSource>)> = Vec::new();
+    let mut expect = |name: &Name, source: NameSource| {
+        let entry = names.iter_mut().find(|(known, _)| known == name);
+        match entry {
+            Some((_, sources)) if sources.contains(&source) => {}
+            Some((_, sources)) => sources.push(source),
+            None => names.push((name.clone(), vec![source])),
+        }
+    };
+    if let Some(facts) = facts {
+        // Other nodes forward requests to this one under the name the user gave it.
+        if let (ServerKind::Apid, Ok(name)) = (seen.kind, Name::parse(&facts.node)) {
+            expect(&name, NameSource::Node);
+        }
+        for address in &facts.addresses {
+            expect(address, NameSource::NodeAddress);
+        }
+        for hostname in &facts.hostnames {
+            expect(hostname, NameSource::Hostname);
+        }
+    }
+    for (name, source) in &seen.reached_as {
+        expect(name, *source);
+    }
+    if seen.kind == ServerKind::KubeApiserver {
+        let endpoint = evidence.endpoint.as_ref();
+        if let Some(host) = endpoint.and_then(|endpoint| host_of(&endpoint.url)) {
+            expect(&host, NameSource::ClusterEndpoint);
+        }
+        if let Some(host) = &evidence.kubeconfig_host {
+            expect(host, NameSource::Kubeconfig);
+        }
+    }
+    for expected in &options.expected {
+        if expected.kind.is_none_or(|kind| kind == seen.kind) {
+            expect(&expected.name, NameSource::Expected);
+        }
+    }
+    names
+}
+
+fn judge_client(
+    place: &str,
+    certificate: &Certificate,
+    options: &CheckOptions,
+    now: Timestamp,
+) -> Client {
+    let expectation = Expectation {
+        role: Role::TalosClient,
+        warn_within: options.warn_within,
+        ..Expectation::default()
+    };
+    let findings = judge(std::slice::from_ref(certificate), &expectation, now);
+    let advice =
+        "nobody renews it: make a new one with `ichor config new`, or from the cluster's secrets";
+    Client {
+        place: place.to_owned(),
+        certificate: summary(certificate),
+        findings: findings
+            .iter()
+            .map(|finding| problem(finding, Some(advice)))
+            .collect(),
+    }
+}
+
+/// Returns the host of a URL such as `https://10.5.0.2:6443`, `https://[fd00::1]:6443/x` or `cp.example`.
+pub(crate) fn host_of(url: &str) -> Option<Name> {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let host = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, host)| host);
+    if let Ok(name) = Name::parse(host) {
+        return Some(name);
+    }
+    let (host, _) = host.rsplit_once(':')?;
+    Name::parse(host).ok()
+}
+
+fn problem(finding: &Finding, advice: Option<&str>) -> Problem {
+    Problem {
+        code: finding.code.as_str().to_owned(),
+        name: finding.name.as_ref().map(ToString::to_string),
+        message: finding.message.clone(),
+        fix: None,
+        advice: advice.map(str::to_owned),
+    }
+}
+
+/// Says what to do about problems that no setting repairs: Talos renews its servers' certificates by itself.
+fn server_advice(kind: ServerKind, code: FindingCode) -> Option<&'static str> {
+    match (code, kind) {
+        (FindingCode::Expired | FindingCode::Expiring, ServerKind::Apid) => Some(
+            "the node renews it by itself every 12 hours: look at its clock and at the trustd and apid services",
+        ),
+        (FindingCode::Expired | FindingCode::Expiring, ServerKind::KubeApiserver) => Some(
+            "the node renews it by itself every 6 months: look at its clock and at the controller-runtime log",
+        ),
+        (FindingCode::NotYetValid, _) => Some("compare the clocks of the node and of this machine"),
+        (FindingCode::UnknownAuthority, ServerKind::Apid) => {
+            Some("the talosconfig belongs to another cluster, or the Talos CA was rotated")
+        }
+        (FindingCode::UnknownAuthority, ServerKind::KubeApiserver) => {
+            Some("the kubeconfig belongs to another cluster, or the Kubernetes CA was rotated")
+        }
+        (FindingCode::AuthorityExpired, _) => Some("rotate the certificate authority"),
+        _ => None,
+    }
+}
+
+fn summary(certificate: &Certificate) -> CertificateSummary {
+    CertificateSummary {
+        subject: certificate.subject().to_owned(),
+        issuer: certificate.issuer().to_owned(),
+        algorithm: certificate.algorithm().to_string(),
+        not_before: certificate.not_before().to_string(),
+        not_after: certificate.not_after().to_string(),
+        fingerprint: certificate.fingerprint(),
+        names: certificate
+            .names()
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
