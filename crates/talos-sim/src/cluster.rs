@@ -30,7 +30,7 @@ const YEAR: SignedDuration = SignedDuration::from_hours(8760);
 /// A running simulated cluster; dropping it stops all of it.
 #[derive(Debug)]
 pub struct Cluster {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     nodes: Vec<Node>,
 }
 
