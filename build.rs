@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::{env, error::Error, fs};
 
 use prost::Message as _;
-use prost_types::{DescriptorProto, FileDescriptorSet};
+use prost_types::{DescriptorProto, EnumDescriptorProto, FileDescriptorSet};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let root = Path::new("proto");
@@ -41,6 +41,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
 fn clear_deprecation(set: &mut FileDescriptorSet) {
     for file in &mut set.file {
         file.message_type.iter_mut().for_each(clear_message);
+        file.enum_type.iter_mut().for_each(clear_enum);
         for method in file.service.iter_mut().flat_map(|s| &mut s.method) {
             if let Some(options) = &mut method.options {
                 options.deprecated = None;
@@ -58,5 +59,14 @@ fn clear_message(message: &mut DescriptorProto) {
             options.deprecated = None;
         }
     }
+    message.enum_type.iter_mut().for_each(clear_enum);
     message.nested_type.iter_mut().for_each(clear_message);
+}
+
+fn clear_enum(described: &mut EnumDescriptorProto) {
+    for value in &mut described.value {
+        if let Some(options) = &mut value.options {
+            options.deprecated = None;
+        }
+    }
 }

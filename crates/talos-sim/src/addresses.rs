@@ -48,7 +48,9 @@ fn behind_nat(options: &Options, index: usize) -> Result<Place, Error> {
     Ok(Place {
         address: IpAddr::V4(nth(BEHIND_NAT, index)),
         apid: is_forwarded.then(forward).transpose()?,
-        kubernetes: (is_forwarded && is_control_plane).then(forward).transpose()?,
+        kubernetes: (is_forwarded && is_control_plane)
+            .then(forward)
+            .transpose()?,
     })
 }
 
@@ -59,9 +61,16 @@ fn block(controlplanes: usize, count: usize) -> Option<Vec<Place>> {
     let place = |index| {
         let address = IpAddr::V4(nth(first, index));
         let port = |number| Port::reserve(SocketAddr::from((address, number))).ok();
-        let kubernetes =
-            if index < controlplanes { Some(port(KUBERNETES)?) } else { None };
-        Some(Place { address, apid: Some(port(APID)?), kubernetes })
+        let kubernetes = if index < controlplanes {
+            Some(port(KUBERNETES)?)
+        } else {
+            None
+        };
+        Some(Place {
+            address,
+            apid: Some(port(APID)?),
+            kubernetes,
+        })
     };
     (0..count).map(place).collect()
 }

@@ -33,14 +33,23 @@ pub(crate) struct Calls(Mutex<Vec<Call>>);
 
 impl Calls {
     pub(crate) fn record(&self, call: Call) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(call);
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(call);
     }
 
     pub(crate) fn all(&self) -> Vec<Call> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     pub(crate) fn clear(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
     }
 }

@@ -11,9 +11,7 @@ use rustls::ServerConfig;
 use rustls::crypto::CryptoProvider;
 use rustls::sign::CertifiedKey;
 use serde_json::{Value, json};
-use talos_pki::{
-    Authority, AuthorityKind, Certificate, Issued, LeafRequest, LeafUsage, Name,
-};
+use talos_pki::{Authority, AuthorityKind, Certificate, Issued, LeafRequest, LeafUsage, Name};
 
 use crate::apid::tls::{self, Pool};
 use crate::config::Documents;
@@ -35,7 +33,7 @@ pub(crate) struct Certificates {
     apid: tls::Identity,
     issued: Mutex<Arc<Issued>>,
     pool: Arc<Pool>,
-    maintenance: OnceLock<Arc<CertifiedKey>>,
+    maintenance: OnceLock<(Arc<CertifiedKey>, String)>,
     provider: Arc<CryptoProvider>,
 }
 
@@ -46,7 +44,11 @@ impl Certificates {
         clock_offset: SignedDuration,
         provider: &Arc<CryptoProvider>,
     ) -> Result<Self, rustls::Error> {
-        let pool = Pool::new(std::slice::from_ref(accepted), clock_offset.as_secs(), provider)?;
+        let pool = Pool::new(
+            std::slice::from_ref(accepted),
+            clock_offset.as_secs(),
+            provider,
+        )?;
         Ok(Self {
             apid: tls::Identity::new(&issued)?,
             issued: Mutex::new(Arc::new(issued)),
@@ -64,11 +66,14 @@ impl NodeState {
         shared: &Shared,
         in_maintenance: bool,
     ) -> Result<ServerConfig, Error> {
-        let tls_failed = |source| Error::Tls { owner: self.name.clone(), source };
+        let tls_failed = |source| Error::Tls {
+            owner: self.name.clone(),
+            source,
+        };
         let certificates = &self.certificates;
         let pool = (!in_maintenance).then(|| certificates.pool.clone());
         let identity = match self.faults.served() {
-            ServedCertificate::Own if in_maintenance => self.maintenance_identity(shared)?,
+            ServedCertificate::Own if in_maintenance => self.maintenance_identity(shared)?.0,
             ServedCertificate::Own => certificates.apid.current(),
             wrong => tls::certified(&self.wrong_certificate(shared, wrong)?).map_err(tls_failed)?,
         };
@@ -77,19 +82,35 @@ impl NodeState {
 
     /// `machine.certSANs` of the active configuration.
     pub(crate) fn cert_sans(&self) -> Vec<String> {
-        self.documents().map(|config| config.machine_cert_sans()).unwrap_or_default()
+        self.documents()
+            .map(|config| config.machine_cert_sans())
+            .unwrap_or_default()
     }
 
     /// The names and addresses that apid's certificate has to cover.
     fn apid_names(&self, options: &Options) -> Vec<Name> {
-        apid_names(options.talos_version, &self.name, self.address, &self.cert_sans())
+        apid_names(
+            options.talos_version,
+            &self.name,
+            self.address,
+            &self.cert_sans(),
+        )
     }
 
-    fn maintenance_identity(&self, shared: &Shared) -> Result<Arc<CertifiedKey>, Error> {
+    /// What `--cert-fingerprint` takes for this machine.
+    pub(crate) fn maintenance_fingerprint(&self, shared: &Shared) -> Option<String> {
+        Some(self.maintenance_identity(shared).ok()?.1)
+    }
+
+    /// The throw-away certificate of maintenance mode, and the fingerprint of its public key.
+    fn maintenance_identity(&self, shared: &Shared) -> Result<(Arc<CertifiedKey>, String), Error> {
         if let Some(identity) = self.certificates.maintenance.get() {
             return Ok(identity.clone());
         }
-        let failed = |source| Error::Certificate { owner: self.name.clone(), source };
+        let failed = |source| Error::Certificate {
+            owner: self.name.clone(),
+            source,
+        };
         let now = shared.now();
         let authority = Authority::generate(AuthorityKind::Talos, now).map_err(failed)?;
         let names = vec![
@@ -100,13 +121,24 @@ impl NodeState {
         ];
         let request = server_request("maintenance-service.talos.dev", names);
         let issued = authority.issue(&request, now).map_err(failed)?;
-        let tls_failed = |source| Error::Tls { owner: self.name.clone(), source };
-        let identity = tls::certified(&issued).map_err(tls_failed)?;
-        Ok(self.certificates.maintenance.get_or_init(|| identity).clone())
+        let tls_failed = |source| Error::Tls {
+            owner: self.name.clone(),
+            source,
+        };
+        let fingerprint = STANDARD.encode(issued.certificate.spki_sha256());
+        let identity = (tls::certified(&issued).map_err(tls_failed)?, fingerprint);
+        Ok(self
+            .certificates
+            .maintenance
+            .get_or_init(|| identity)
+            .clone())
     }
 
     fn wrong_certificate(&self, shared: &Shared, kind: ServedCertificate) -> Result<Issued, Error> {
-        let failed = |source| Error::Certificate { owner: self.name.clone(), source };
+        let failed = |source| Error::Certificate {
+            owner: self.name.clone(),
+            source,
+        };
         let names = self.apid_names(&shared.options);
         let mut request = server_request(&self.name, names);
         let mut now = shared.now();
@@ -129,9 +161,19 @@ impl NodeState {
 pub(crate) fn issue(shared: &Shared, node: &NodeState) -> Result<(), Error> {
     let names = node.apid_names(&shared.options);
     let issued = shared.pki.apid_server(&node.name, names, shared.now())?;
-    let tls_failed = |source| Error::Tls { owner: node.name.clone(), source };
-    node.certificates.apid.replace(&issued).map_err(tls_failed)?;
-    *node.certificates.issued.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(issued);
+    let tls_failed = |source| Error::Tls {
+        owner: node.name.clone(),
+        source,
+    };
+    node.certificates
+        .apid
+        .replace(&issued)
+        .map_err(tls_failed)?;
+    *node
+        .certificates
+        .issued
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner) = Arc::new(issued);
     write_certificates(shared, node)
 }
 
@@ -177,7 +219,10 @@ pub(crate) fn write_names(shared: &Shared, node: &NodeState, configured: &[Strin
     let names = apid_names(version, &node.name, node.address, configured);
     let spec = names_spec(&names, &node.name);
     let kind = "CertSANs.secrets.talos.dev";
-    let before = node.store.get(SECRETS, kind, "api").map(|resource| resource.metadata.version);
+    let before = node
+        .store
+        .get(SECRETS, kind, "api")
+        .map(|resource| resource.metadata.version);
     let draft = Draft::new(SECRETS, kind, "api", "secrets.APICertSANsController", spec);
     Some(node.store.put(draft, shared.now()).metadata.version) != before
 }
@@ -199,7 +244,12 @@ pub(crate) fn names_spec(names: &[Name], fqdn: &str) -> Value {
 /// Writes the resources that hold what apid and trustd present.
 pub(crate) fn write_certificates(shared: &Shared, node: &NodeState) -> Result<(), Error> {
     let now = shared.now();
-    let server = node.certificates.issued.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let server = node
+        .certificates
+        .issued
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone();
     let accepted = json!([{ "crt": STANDARD.encode(shared.pki.talos.certificate().pem()) }]);
     let mut spec = json!({ "acceptedCAs": accepted });
     if node.is_control_plane() {
@@ -208,7 +258,10 @@ pub(crate) fn write_certificates(shared: &Shared, node: &NodeState) -> Result<()
     spec["server"] = pair(&server);
     spec["skipVerifyingClientCert"] = json!(false);
     let kind = "ApiCertificates.secrets.talos.dev";
-    node.store.put(Draft::new(SECRETS, kind, "api", "secrets.APIController", spec), now);
+    node.store.put(
+        Draft::new(SECRETS, kind, "api", "secrets.APIController", spec),
+        now,
+    );
     if node.is_control_plane() {
         let spec = json!({ "acceptedCAs": accepted, "server": pair(&server) });
         let kind = "TrustdCertificates.secrets.talos.dev";
@@ -245,7 +298,11 @@ fn server_request(common_name: &str, names: Vec<Name>) -> LeafRequest {
         common_name: Some(common_name.to_owned()),
         organizations: Vec::new(),
         names,
-        usage: LeafUsage { key_encipherment: false, server: true, client: false },
+        usage: LeafUsage {
+            key_encipherment: false,
+            server: true,
+            client: false,
+        },
         lifetime: DAY,
         backdate: SignedDuration::ZERO,
     }

@@ -30,7 +30,9 @@ pub(crate) fn talosconfig(
 
 /// An administrator's kubeconfig with a fresh client certificate.
 pub(crate) fn kubeconfig(shared: &Shared) -> Result<String, Error> {
-    let client = shared.pki.kube_client("admin", "system:masters", shared.now())?;
+    let client = shared
+        .pki
+        .kube_client("admin", "system:masters", shared.now())?;
     let name = &shared.options.name;
     let server = &shared.endpoint;
     let ca = STANDARD.encode(shared.pki.kubernetes.certificate().pem());

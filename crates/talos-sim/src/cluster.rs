@@ -16,6 +16,7 @@ use crate::clients;
 use crate::config::{ConfigText, Configs, Template};
 use crate::error::Error;
 use crate::kubernetes::{self, KubeRequest};
+use crate::machine::MachineState;
 use crate::node::{MachineType, Node, NodeState};
 use crate::options::Options;
 use crate::pki::ClusterPki;
@@ -49,7 +50,10 @@ impl Cluster {
         let pki = ClusterPki::generate(shared::now(&options))?;
         let template = Template::new(&options, &endpoint, &pki)?;
         let nodes = machines(&options, &template, &pki, places)?;
-        let listeners = nodes.iter().map(|node| listen(node)).collect::<Result<Vec<_>, _>>()?;
+        let listeners = nodes
+            .iter()
+            .map(|node| listen(node))
+            .collect::<Result<Vec<_>, _>>()?;
         let shared = Arc::new(Shared {
             options,
             endpoint,
@@ -66,9 +70,15 @@ impl Cluster {
                 shared.spawn(apid::serve(shared.clone(), node.clone(), listener));
             }
         }
-        let nodes = (0..shared.nodes.len()).map(|index| Node { shared: shared.clone(), index });
+        let nodes = (0..shared.nodes.len()).map(|index| Node {
+            shared: shared.clone(),
+            index,
+        });
         // From here on a failure stops what runs, through the drop of this value.
-        let cluster = Self { nodes: nodes.collect(), shared };
+        let cluster = Self {
+            nodes: nodes.collect(),
+            shared,
+        };
         kubernetes::start(&cluster.shared).await?;
         Ok(cluster)
     }
@@ -123,7 +133,10 @@ impl Cluster {
 
     /// What a talosconfig lists as endpoints: the control planes that can be dialled.
     fn endpoints(&self) -> impl Iterator<Item = String> {
-        let dialled = self.shared.control_planes().filter_map(|node| node.apid_port.as_ref());
+        let dialled = self
+            .shared
+            .control_planes()
+            .filter_map(|node| node.apid_port.as_ref());
         dialled.map(|port| match port.address() {
             address if address.port() == APID_PORT => address.ip().to_string(),
             address => address.to_string(),
@@ -143,7 +156,9 @@ fn check(options: &Options) -> Result<(), Error> {
     }
     let version = &options.kubernetes_version;
     if semver::Version::parse(version).is_err() {
-        return Err(Error::KubernetesVersion { version: version.clone() });
+        return Err(Error::KubernetesVersion {
+            version: version.clone(),
+        });
     }
     Ok(())
 }
@@ -173,7 +188,10 @@ fn machines(
         let issued = pki.apid_server(&name, names, now)?;
         let accepted = pki.talos.certificate();
         let certificates = Certificates::new(issued, accepted, options.clock_offset, &provider)
-            .map_err(|source| Error::Tls { owner: name.clone(), source })?;
+            .map_err(|source| Error::Tls {
+                owner: name.clone(),
+                source,
+            })?;
         let node = NodeState {
             index,
             address: place.address,
@@ -183,6 +201,7 @@ fn machines(
             store: <_>::default(),
             faults: <_>::default(),
             certificates,
+            machine: MachineState::new(options.bootstrapped),
             name,
         };
         Ok(Arc::new(node))
@@ -194,7 +213,10 @@ fn machines(
 fn identity(options: &Options, index: usize) -> (MachineType, String) {
     let name = &options.name;
     let Some(worker) = index.checked_sub(options.controlplanes) else {
-        return (MachineType::ControlPlane, format!("{name}-controlplane-{}", index + 1));
+        return (
+            MachineType::ControlPlane,
+            format!("{name}-controlplane-{}", index + 1),
+        );
     };
     match worker.checked_sub(options.workers) {
         None => (MachineType::Worker, format!("{name}-worker-{}", worker + 1)),
@@ -203,8 +225,12 @@ fn identity(options: &Options, index: usize) -> (MachineType, String) {
 }
 
 fn listen(node: &NodeState) -> Result<Option<TcpListener>, Error> {
-    let Some(port) = &node.apid_port else { return Ok(None) };
+    let Some(port) = &node.apid_port else {
+        return Ok(None);
+    };
     let address: SocketAddr = port.address();
-    let listener = port.listen().map_err(|source| Error::Listen { address, source })?;
+    let listener = port
+        .listen()
+        .map_err(|source| Error::Listen { address, source })?;
     Ok(Some(listener))
 }

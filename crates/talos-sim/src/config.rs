@@ -1,12 +1,19 @@
 //! Machine configurations: reading them, keeping the active and the persistent one, making them.
 
+mod activation;
+mod decode;
 mod documents;
+mod keys;
 mod template;
+mod validate;
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-pub(crate) use documents::{Document, Documents};
+pub(crate) use activation::{diff, needs_reboot};
+pub(crate) use decode::decode;
+pub(crate) use documents::Documents;
 pub(crate) use template::Template;
+pub(crate) use validate::{report, validate};
 
 use crate::node::MachineType;
 
@@ -21,13 +28,21 @@ pub(crate) struct ConfigText {
 impl ConfigText {
     /// Keeps a text that is known to be readable.
     pub(crate) fn generated(text: String, machine_type: MachineType) -> Arc<Self> {
-        Arc::new(Self { text, machine_type, documents: OnceLock::new() })
+        Arc::new(Self {
+            text,
+            machine_type,
+            documents: OnceLock::new(),
+        })
     }
 
     /// Keeps a text together with what was read from it.
     pub(crate) fn read(text: String, documents: Arc<Documents>) -> Arc<Self> {
         let machine_type = documents.machine_type();
-        Arc::new(Self { text, machine_type, documents: OnceLock::from(documents) })
+        Arc::new(Self {
+            text,
+            machine_type,
+            documents: OnceLock::from(documents),
+        })
     }
 
     pub(crate) fn documents(&self) -> Arc<Documents> {
@@ -49,11 +64,17 @@ struct State {
 impl Configs {
     /// A machine that booted with a configuration.
     pub(crate) fn booted(text: Arc<ConfigText>) -> Self {
-        Self(Mutex::new(State { active: Some(text.clone()), persistent: Some(text) }))
+        Self(Mutex::new(State {
+            active: Some(text.clone()),
+            persistent: Some(text),
+        }))
     }
 
     pub(crate) fn active_text(&self) -> Option<String> {
-        self.lock().active.as_ref().map(|config| config.text.clone())
+        self.lock()
+            .active
+            .as_ref()
+            .map(|config| config.text.clone())
     }
 
     pub(crate) fn active(&self) -> Option<Arc<Documents>> {
@@ -78,7 +99,10 @@ impl Configs {
 
     pub(crate) fn machine_type(&self) -> MachineType {
         let state = self.lock();
-        state.active.as_ref().map_or(MachineType::Unknown, |config| config.machine_type)
+        state
+            .active
+            .as_ref()
+            .map_or(MachineType::Unknown, |config| config.machine_type)
     }
 
     /// Whether the machine waits for a complete configuration.

@@ -85,13 +85,19 @@ impl Faults {
 
     /// Delays every answer of a method, given by its full path.
     pub fn delay(&self, method: &str, delay: Duration) {
-        lock(&self.methods).entry(method.to_owned()).or_default().delay = delay;
+        lock(&self.methods)
+            .entry(method.to_owned())
+            .or_default()
+            .delay = delay;
     }
 
     /// Fails every call of a method, given by its full path.
     pub fn fail(&self, method: &str, code: tonic::Code, message: &str) {
         let error = Some((code, message.to_owned()));
-        lock(&self.methods).entry(method.to_owned()).or_default().error = error;
+        lock(&self.methods)
+            .entry(method.to_owned())
+            .or_default()
+            .error = error;
     }
 
     /// Makes a method behave again.

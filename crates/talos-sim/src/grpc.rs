@@ -6,7 +6,7 @@ use prost::Message;
 use tonic::body::Body;
 use tonic::codec::CompressionEncoding::Gzip;
 use tonic::server::Grpc;
-use tonic::{Status, Streaming};
+use tonic::Status;
 use tonic_prost::ProstCodec;
 use tower::service_fn;
 
@@ -51,25 +51,6 @@ where
     codec(compress).server_streaming(service, request).await
 }
 
-/// Answers a stream of messages with one message.
-pub(crate) async fn uploading<I, O, F>(
-    compress: bool,
-    request: Request<Body>,
-    handler: impl FnOnce(Streaming<I>) -> F,
-) -> Response<Body>
-where
-    I: Message + Default + 'static,
-    O: Message + Default + 'static,
-    F: Future<Output = Result<O, Status>>,
-{
-    let mut handler = Some(handler);
-    let service = service_fn(|request: tonic::Request<Streaming<I>>| {
-        let answer = handler.take().map(|handler| handler(request.into_inner()));
-        async { Ok(tonic::Response::new(once(answer)?.await?)) }
-    });
-    codec(compress).client_streaming(service, request).await
-}
-
 fn codec<I, O>(compress: bool) -> Grpc<ProstCodec<O, I>>
 where
     I: Message + Default + 'static,
@@ -79,7 +60,11 @@ where
         .max_decoding_message_size(MESSAGE_LIMIT)
         .max_encoding_message_size(MESSAGE_LIMIT)
         .accept_compressed(Gzip);
-    if compress { grpc.send_compressed(Gzip) } else { grpc }
+    if compress {
+        grpc.send_compressed(Gzip)
+    } else {
+        grpc
+    }
 }
 
 /// A request has one message, so its handler is taken once.

@@ -38,7 +38,9 @@ pub use cluster::Cluster;
 pub use delays::Delays;
 pub use error::Error;
 pub use faults::{Faults, Reach, ServedCertificate};
-pub use kubernetes::KubeRequest;
+pub use kubernetes::{KubeFaults, KubeRequest};
 pub use node::{MachineType, Node};
 pub use options::{Options, Platform, TalosVersion};
-pub use store::{Resource, Store};
+pub use store::{
+    Change, ChangeKind, Changes, Draft, Lost, Metadata, Phase, Resource, Spec, Store,
+};

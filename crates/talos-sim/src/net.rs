@@ -25,7 +25,10 @@ impl Port {
         let chosen = socket.local_addr()?;
         // Other systems than Linux refuse a second socket on the port of the first.
         let keeps = address.port() == 0 && cfg!(target_os = "linux");
-        Ok(Self { address: chosen, _reservation: keeps.then_some(socket) })
+        Ok(Self {
+            address: chosen,
+            _reservation: keeps.then_some(socket),
+        })
     }
 
     /// The address with its real port number.
@@ -40,7 +43,11 @@ impl Port {
 }
 
 fn socket(address: SocketAddr) -> io::Result<TcpSocket> {
-    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    let socket = if address.is_ipv4() {
+        TcpSocket::new_v4()?
+    } else {
+        TcpSocket::new_v6()?
+    };
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     Ok(socket)

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::certificates::Certificates;
 use crate::config::{Configs, Documents};
 use crate::faults::Faults;
+use crate::machine::MachineState;
 use crate::net::Port;
 use crate::shared::Shared;
 use crate::store::Store;
@@ -69,6 +70,25 @@ impl Node {
         self.state().configs.active_text()
     }
 
+    /// Adds a line to the log of one of its services.
+    pub fn append_log(&self, service: &str, line: &str) {
+        let state = self.state();
+        state
+            .machine
+            .logs
+            .append(state, service, &format!("{line}\n"));
+    }
+
+    /// Puts a file onto the machine, for `Read` to find.
+    pub fn write_file(&self, path: &str, content: &[u8]) {
+        self.state().machine.write_file(path, content.to_vec());
+    }
+
+    /// Public key fingerprint of what apid presents in maintenance mode, as `--cert-fingerprint` takes it.
+    pub fn maintenance_fingerprint(&self) -> Option<String> {
+        self.state().maintenance_fingerprint(&self.shared)
+    }
+
     fn state(&self) -> &NodeState {
         &self.shared.nodes[self.index]
     }
@@ -87,6 +107,7 @@ pub(crate) struct NodeState {
     pub(crate) store: Store,
     pub(crate) faults: Faults,
     pub(crate) certificates: Certificates,
+    pub(crate) machine: MachineState,
 }
 
 impl NodeState {
@@ -97,7 +118,10 @@ impl NodeState {
 
     /// Whether a request that names a target means this machine.
     pub(crate) fn is_called(&self, target: &str) -> bool {
-        target == self.name || target.parse::<IpAddr>().is_ok_and(|address| address == self.address)
+        target == self.name
+            || target
+                .parse::<IpAddr>()
+                .is_ok_and(|address| address == self.address)
     }
 
     pub(crate) fn is_control_plane(&self) -> bool {

@@ -15,6 +15,8 @@ pub struct Options {
     pub workers: usize,
     /// Number of further nodes without a machine configuration, which wait in maintenance mode.
     pub maintenance: usize,
+    /// Whether etcd has data already, so that `Bootstrap` is refused.
+    pub bootstrapped: bool,
     /// Gives nodes addresses that cannot be dialled; only forwarded loopback ports can.
     pub nat: bool,
     /// In NAT mode, forwards the ports of every node instead of the first control plane's only.
@@ -44,6 +46,7 @@ impl Default for Options {
             controlplanes: 1,
             workers: 1,
             maintenance: 0,
+            bootstrapped: true,
             nat: false,
             forward_all: false,
             talos_version: TalosVersion::V1_13_9,

@@ -41,11 +41,17 @@ impl ClusterPki {
             common_name: None,
             organizations: roles.iter().map(|&role| role.to_owned()).collect(),
             names: Vec::new(),
-            usage: LeafUsage { key_encipherment: false, server: false, client: true },
+            usage: LeafUsage {
+                key_encipherment: false,
+                server: false,
+                client: true,
+            },
             lifetime,
             backdate: SignedDuration::ZERO,
         };
-        self.talos.issue(&request, now).map_err(|source| failed("a client", source))
+        self.talos
+            .issue(&request, now)
+            .map_err(|source| failed("a client", source))
     }
 
     /// The certificate that a node's apid presents.
@@ -56,14 +62,18 @@ impl ClusterPki {
         now: Timestamp,
     ) -> Result<Issued, Error> {
         let request = server_request(host, Vec::new(), names, false, DAY);
-        self.talos.issue(&request, now).map_err(|source| failed(host, source))
+        self.talos
+            .issue(&request, now)
+            .map_err(|source| failed(host, source))
     }
 
     /// The certificate that a kube-apiserver presents.
     pub(crate) fn kube_server(&self, names: Vec<Name>, now: Timestamp) -> Result<Issued, Error> {
         let organizations = vec!["kube-master".to_owned()];
         let request = server_request("kube-apiserver", organizations, names, true, YEAR);
-        self.kubernetes.issue(&request, now).map_err(|source| failed("kube-apiserver", source))
+        self.kubernetes
+            .issue(&request, now)
+            .map_err(|source| failed("kube-apiserver", source))
     }
 
     /// A client certificate for kube-apiserver.
@@ -77,11 +87,17 @@ impl ClusterPki {
             common_name: Some(common_name.to_owned()),
             organizations: vec![organization.to_owned()],
             names: Vec::new(),
-            usage: LeafUsage { key_encipherment: true, server: false, client: true },
+            usage: LeafUsage {
+                key_encipherment: true,
+                server: false,
+                client: true,
+            },
             lifetime: YEAR,
             backdate: SignedDuration::from_secs(10),
         };
-        self.kubernetes.issue(&request, now).map_err(|source| failed(common_name, source))
+        self.kubernetes
+            .issue(&request, now)
+            .map_err(|source| failed(common_name, source))
     }
 }
 
@@ -96,12 +112,19 @@ fn server_request(
         common_name: Some(common_name.to_owned()),
         organizations,
         names,
-        usage: LeafUsage { key_encipherment, server: true, client: false },
+        usage: LeafUsage {
+            key_encipherment,
+            server: true,
+            client: false,
+        },
         lifetime,
         backdate: SignedDuration::ZERO,
     }
 }
 
 fn failed(owner: &str, source: talos_pki::Error) -> Error {
-    Error::Certificate { owner: owner.to_owned(), source }
+    Error::Certificate {
+        owner: owner.to_owned(),
+        source,
+    }
 }

@@ -1,8 +1,12 @@
 //! What the nodes of a cluster hold before anything happens.
 
+use std::sync::Arc;
+
 use crate::certificates;
+use crate::config::ConfigText;
 use crate::cosi::{MACHINE_CONFIGS, Machine, Seeds, Site, machine_config};
 use crate::error::Error;
+use crate::kubernetes;
 use crate::node::NodeState;
 use crate::shared::Shared;
 
@@ -19,7 +23,10 @@ pub(crate) fn fill(shared: &Shared) -> Result<(), Error> {
     let seeds = Seeds::new(site(shared), shared.now());
     // The configurations are known, so that a thousand of them need not be read here.
     let configured = &shared.options.machine_cert_sans;
-    shared.nodes.iter().try_for_each(|node| boot(shared, &seeds, node, configured))
+    shared
+        .nodes
+        .iter()
+        .try_for_each(|node| boot(shared, &seeds, node, configured))
 }
 
 /// Fills the empty store of a node that boots.
@@ -29,8 +36,10 @@ pub(crate) fn boot(
     node: &NodeState,
     cert_sans: &[String],
 ) -> Result<(), Error> {
-    seeds.install(&node.store, &machine(node), &OWN_TYPES);
-    write_configs(shared, node);
+    let own = [&OWN_TYPES, kubernetes::PROVIDED].concat();
+    seeds.install(&node.store, &machine(node), &own);
+    write_persistent(shared, node);
+    write_active(shared, node);
     if node.configs.in_maintenance() {
         return Ok(());
     }
@@ -38,15 +47,20 @@ pub(crate) fn boot(
     certificates::write_certificates(shared, node)
 }
 
-/// Writes the active and the persistent configuration; each write counts, whatever it changes.
-pub(crate) fn write_configs(shared: &Shared, node: &NodeState) {
-    let (version, now) = (shared.options.talos_version, shared.now());
-    let configs = &node.configs;
-    let kept = [("persistent", configs.persistent_config()), ("v1alpha1", configs.active_config())];
-    for (id, config) in kept {
-        if let Some(config) = config {
-            node.store.put_forced(machine_config(id, &config.text, version), now);
-        }
+/// Writes the persistent configuration; each write counts, whatever it changes.
+pub(crate) fn write_persistent(shared: &Shared, node: &NodeState) {
+    write(shared, node, "persistent", node.configs.persistent_config());
+}
+
+/// Writes the active configuration; each write counts, whatever it changes.
+pub(crate) fn write_active(shared: &Shared, node: &NodeState) {
+    write(shared, node, "v1alpha1", node.configs.active_config());
+}
+
+fn write(shared: &Shared, node: &NodeState, id: &str, config: Option<Arc<ConfigText>>) {
+    if let Some(config) = config {
+        let draft = machine_config(id, &config.text, shared.options.talos_version);
+        node.store.put_forced(draft, shared.now());
     }
 }
 
@@ -64,5 +78,9 @@ pub(crate) fn site(shared: &Shared) -> Site {
 }
 
 fn machine(node: &NodeState) -> Machine {
-    Machine { name: node.name.clone(), address: node.address, kind: node.machine_type() }
+    Machine {
+        name: node.name.clone(),
+        address: node.address,
+        kind: node.machine_type(),
+    }
 }

@@ -44,7 +44,9 @@ impl Shared {
     /// Finds a node by what a request may call it: its address or its host name.
     pub(crate) fn find(&self, target: &str) -> Option<&Arc<NodeState>> {
         let address = target.parse::<IpAddr>().ok();
-        self.nodes.iter().find(|node| Some(node.address) == address || node.name == target)
+        self.nodes
+            .iter()
+            .find(|node| Some(node.address) == address || node.name == target)
     }
 
     /// All control planes that have a configuration, in order.

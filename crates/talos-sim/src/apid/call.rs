@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-
 use http::{HeaderMap, Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use prost::Message as _;
@@ -111,8 +110,11 @@ async fn serve(
     request: Request<Body>,
 ) -> Result<Response<Body>, Status> {
     let method = request.uri().path().to_owned();
-    let roles: Arc<[String]> =
-        roles::effective(&caller.organizations, &values(request.headers(), "talos-role")).into();
+    let roles: Arc<[String]> = roles::effective(
+        &caller.organizations,
+        &values(request.headers(), "talos-role"),
+    )
+    .into();
     let request = buffered(&method, request).await?;
     shared.calls.record(Call {
         node: node.name.clone(),
@@ -132,8 +134,16 @@ async fn serve(
     }
     authorize(shared, node, &method, &roles)?;
     let compress = request.extensions().get::<Uncompressed>().is_none()
-        && request.headers().get("grpc-encoding").is_some_and(|value| value == "gzip");
-    let context = Context { shared: shared.clone(), node: node.clone(), roles, compress };
+        && request
+            .headers()
+            .get("grpc-encoding")
+            .is_some_and(|value| value == "gzip");
+    let context = Context {
+        shared: shared.clone(),
+        node: node.clone(),
+        roles,
+        compress,
+    };
     Ok(dispatch(context, &method, request).await)
 }
 
@@ -149,6 +159,9 @@ fn authorize(
         return Err(unknown(shared, method));
     };
     let in_maintenance = node.configs.in_maintenance();
+    if in_maintenance && !machine::exists_in_maintenance(version, method) {
+        return Err(unknown(shared, method));
+    }
     let opens_in_maintenance = machine::opens_in_maintenance(method);
     let admin_only = opens_in_maintenance && !in_maintenance;
     let fits = |role: &String| match (admin_only, in_maintenance && opens_in_maintenance) {
@@ -156,12 +169,19 @@ fn authorize(
         (_, true) => role == "os:admin" || role == "os:reader",
         _ => accepted.contains(role),
     };
-    if roles.iter().any(fits) { Ok(()) } else { Err(Status::permission_denied("not authorized")) }
+    if roles.iter().any(fits) {
+        Ok(())
+    } else {
+        Err(Status::permission_denied("not authorized"))
+    }
 }
 
 fn unknown(shared: &Shared, method: &str) -> Status {
     let mut parts = method.split('/').skip(1);
-    let (service, name) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    let (service, name) = (
+        parts.next().unwrap_or_default(),
+        parts.next().unwrap_or_default(),
+    );
     if roles::has_service(shared.options.talos_version, service) {
         return Status::unimplemented(format!("unknown method {name} for service {service}"));
     }
@@ -216,10 +236,15 @@ fn is_mutating(method: &str, raw: Option<&RawMessage>) -> bool {
 /// The values of a metadata key.
 pub(crate) fn values(headers: &HeaderMap, key: &str) -> Vec<String> {
     let found = headers.get_all(key).into_iter();
-    found.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect()
+    found
+        .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
+        .collect()
 }
 
 fn metadata(headers: &HeaderMap) -> Vec<(String, String)> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    headers.iter().map(|(name, value)| (name.to_string(), text(value.as_bytes()))).collect()
+    headers
+        .iter()
+        .map(|(name, value)| (name.to_string(), text(value.as_bytes())))
+        .collect()
 }

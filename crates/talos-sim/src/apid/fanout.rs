@@ -64,7 +64,11 @@ pub(crate) async fn many(
         parts: parts.clone(),
         message: message.clone(),
     });
-    if is_stream { interleaved(shared, calls) } else { joined(calls).await }
+    if is_stream {
+        interleaved(shared, calls)
+    } else {
+        joined(calls).await
+    }
 }
 
 /// Marks a call whose answer is not to be compressed.
@@ -102,8 +106,10 @@ async fn joined(calls: impl Iterator<Item = OneOfMany>) -> Response<Body> {
             Err(status) => return status.into_http(),
         }
     }
-    let frames: [Result<_, Status>; 2] =
-        [Ok(Frame::data(framed(&merged))), Ok(Frame::trailers(ok_trailers()))];
+    let frames: [Result<_, Status>; 2] = [
+        Ok(Frame::data(framed(&merged))),
+        Ok(Frame::trailers(ok_trailers())),
+    ];
     answer(Body::new(StreamBody::new(stream::iter(frames))))
 }
 
@@ -231,7 +237,10 @@ fn append(message: &mut BytesMut, value: &[u8]) {
 }
 
 fn named(target: &str) -> Metadata {
-    Metadata { hostname: target.to_owned(), ..Metadata::default() }
+    Metadata {
+        hostname: target.to_owned(),
+        ..Metadata::default()
+    }
 }
 
 fn failure(target: &str, status: &Status) -> Metadata {
@@ -294,6 +303,8 @@ fn ok_trailers() -> HeaderMap {
 fn answer(body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     let value = http::HeaderValue::from_static("application/grpc");
-    response.headers_mut().insert(http::header::CONTENT_TYPE, value);
+    response
+        .headers_mut()
+        .insert(http::header::CONTENT_TYPE, value);
     response
 }

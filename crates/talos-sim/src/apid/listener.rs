@@ -95,17 +95,30 @@ async fn speak(
 ) {
     let _ = stream.set_nodelay(true);
     let in_maintenance = node.configs.in_maintenance();
-    let Ok(config) = node.tls_config(&shared, in_maintenance) else { return };
+    let Ok(config) = node.tls_config(&shared, in_maintenance) else {
+        return;
+    };
     let acceptor = TlsAcceptor::from(Arc::new(config));
-    let Ok(stream) = acceptor.accept(stream).await else { return };
+    let Ok(stream) = acceptor.accept(stream).await else {
+        return;
+    };
     let organizations: Arc<[String]> = if in_maintenance {
         Arc::new([STRANGER.to_owned()])
     } else {
-        let leaf = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
+        let leaf = stream
+            .get_ref()
+            .1
+            .peer_certificates()
+            .and_then(<[_]>::first);
         let leaf = leaf.and_then(|der| Certificate::from_der(der).ok());
-        leaf.map(|leaf| leaf.organizations().to_vec()).unwrap_or_default().into()
+        leaf.map(|leaf| leaf.organizations().to_vec())
+            .unwrap_or_default()
+            .into()
     };
-    let caller = Caller { organizations, via: node.index };
+    let caller = Caller {
+        organizations,
+        via: node.index,
+    };
     let service = service_fn(move |request: Request<Incoming>| {
         let (shared, caller) = (shared.clone(), caller.clone());
         async move {

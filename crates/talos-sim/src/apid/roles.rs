@@ -20,16 +20,26 @@ pub(crate) fn accepted(version: TalosVersion, method: &str) -> Option<&'static [
 
 /// Whether the version has a service, given by its full name.
 pub(crate) fn has_service(version: TalosVersion, service: &str) -> bool {
-    let mut methods = table().get(version.table()).into_iter().flat_map(HashMap::keys);
+    let mut methods = table()
+        .get(version.table())
+        .into_iter()
+        .flat_map(HashMap::keys);
     methods.any(|method| method.split('/').nth(1) == Some(service))
 }
 
 /// The roles that a call runs with: the certificate's, or those named by a trusted go-between.
 pub(crate) fn effective(certificate: &[String], asserted: &[String]) -> Vec<String> {
     let is_impersonator = certificate.iter().any(|role| role == IMPERSONATOR);
-    let roles = if is_impersonator && !asserted.is_empty() { asserted } else { certificate };
+    let roles = if is_impersonator && !asserted.is_empty() {
+        asserted
+    } else {
+        certificate
+    };
     let trimmed = roles.iter().map(|role| role.trim());
-    trimmed.filter(|role| !role.is_empty()).map(str::to_owned).collect()
+    trimmed
+        .filter(|role| !role.is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
 fn table() -> &'static HashMap<String, Methods> {

@@ -43,18 +43,14 @@ pub(crate) async fn handle(
     let node = shared.nodes[caller.via].clone();
     match route(&shared, &node, request.uri().path(), request.headers()) {
         Ok(Route::Here) => call::local(&shared, &node, &caller, request).await,
-        Ok(Route::One(target)) => {
-            match reach(&shared, &node, &target).await {
-                Ok(target) => {
-                    let response = call::local(&shared, &target, &caller, request).await;
-                    cut_when_gone(&target, response)
-                }
-                Err(status) => status.into_http(),
+        Ok(Route::One(target)) => match reach(&shared, &node, &target).await {
+            Ok(target) => {
+                let response = call::local(&shared, &target, &caller, request).await;
+                cut_when_gone(&target, response)
             }
-        }
-        Ok(Route::Many(targets)) => {
-            fanout::many(&shared, &node, &caller, targets, request).await
-        }
+            Err(status) => status.into_http(),
+        },
+        Ok(Route::Many(targets)) => fanout::many(&shared, &node, &caller, targets, request).await,
         Err(status) => status.into_http(),
     }
 }
@@ -72,7 +68,9 @@ fn route(
     let mut one = values(headers, "node");
     let mut many = values(headers, "nodes");
     if one.len() > 1 {
-        return Err(Status::invalid_argument("node metadata must be single-valued"));
+        return Err(Status::invalid_argument(
+            "node metadata must be single-valued",
+        ));
     }
     let forwards = node.is_control_plane();
     if !forwards {
@@ -92,7 +90,9 @@ fn route(
         many.iter().try_for_each(|target| check_target(target))?;
         return Ok(Route::Many(many));
     }
-    let Some(target) = one.pop() else { return Ok(Route::Here) };
+    let Some(target) = one.pop() else {
+        return Ok(Route::Here);
+    };
     check_forwarding(forwards)?;
     check_target(&target)?;
     Ok(Route::One(target))
@@ -128,7 +128,9 @@ pub(crate) async fn reach(
     target: &str,
 ) -> Result<Arc<NodeState>, Status> {
     let failed = |reason: &str| {
-        let address = shared.find(target).map_or(target.to_owned(), |node| node.address.to_string());
+        let address = shared
+            .find(target)
+            .map_or(target.to_owned(), |node| node.address.to_string());
         Status::unavailable(format!(
             "connection error: desc = \"transport: Error while dialing: dial tcp {address}:50000: {reason}\""
         ))

@@ -33,7 +33,10 @@ impl Identity {
     }
 
     pub(crate) fn current(&self) -> Arc<CertifiedKey> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 
@@ -59,7 +62,11 @@ impl Pool {
         provider: &Arc<CryptoProvider>,
     ) -> Result<Self, rustls::Error> {
         let verifier = Mutex::new(verifier(accepted, provider)?);
-        Ok(Self { provider: provider.clone(), verifier, clock_offset })
+        Ok(Self {
+            provider: provider.clone(),
+            verifier,
+            clock_offset,
+        })
     }
 
     /// Replaces the accepted authorities for handshakes to come.
@@ -70,7 +77,10 @@ impl Pool {
     }
 
     fn current(&self) -> Arc<dyn ClientCertVerifier> {
-        self.verifier.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.verifier
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 
@@ -87,7 +97,9 @@ impl ClientCertVerifier for Pool {
     ) -> Result<ClientCertVerified, rustls::Error> {
         let seconds = now.as_secs().saturating_add_signed(self.clock_offset);
         let now = UnixTime::since_unix_epoch(std::time::Duration::from_secs(seconds));
-        let verified = self.current().verify_client_cert(end_entity, intermediates, now)?;
+        let verified = self
+            .current()
+            .verify_client_cert(end_entity, intermediates, now)?;
         for der in std::iter::once(end_entity).chain(intermediates) {
             let certificate = Certificate::from_der(der).map_err(|_| bad_certificate())?;
             let is_leaf = !certificate.is_ca();
@@ -172,7 +184,9 @@ fn verifier(
         roots.add(CertificateDer::from(authority.der().to_vec()))?;
     }
     let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone());
-    builder.build().map_err(|error| rustls::Error::General(error.to_string()))
+    builder
+        .build()
+        .map_err(|error| rustls::Error::General(error.to_string()))
 }
 
 /// Becomes the alert `bad_certificate`, which apid sends for a wrong extended key usage.

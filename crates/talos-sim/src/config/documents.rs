@@ -55,27 +55,42 @@ impl Documents {
                 _ => return Err(Unreadable::NotMapping { line }),
             }
         }
-        if documents.is_empty() { Err(Unreadable::Empty) } else { Ok(Self(documents)) }
+        if documents.is_empty() {
+            Err(Unreadable::Empty)
+        } else {
+            Ok(Self(documents))
+        }
     }
 
     /// The main document, if there is one.
     pub(crate) fn main(&self) -> Option<&Value> {
-        self.0.iter().find(|document| document.kind.is_empty()).map(|document| &document.value)
+        self.0
+            .iter()
+            .find(|document| document.kind.is_empty())
+            .map(|document| &document.value)
     }
 
     /// The first document of a kind.
     pub(crate) fn of_kind(&self, kind: &str) -> Option<&Value> {
-        self.0.iter().find(|document| document.kind == kind).map(|document| &document.value)
+        self.0
+            .iter()
+            .find(|document| document.kind == kind)
+            .map(|document| &document.value)
     }
 
     /// A value of the main document by a JSON pointer such as `/cluster/apiServer/image`.
     pub(crate) fn at(&self, pointer: &str) -> Option<&Value> {
-        self.main()?.pointer(pointer).filter(|value| !value.is_null())
+        self.main()?
+            .pointer(pointer)
+            .filter(|value| !value.is_null())
     }
 
     /// What this configuration makes of a machine.
     pub(crate) fn machine_type(&self) -> MachineType {
-        match self.main().map(|main| main.pointer("/machine/type").and_then(Value::as_str)) {
+        match self
+            .main()
+            .map(|main| main.pointer("/machine/type").and_then(Value::as_str))
+        {
             None => MachineType::Unknown,
             Some(Some("controlplane" | "init")) => MachineType::ControlPlane,
             Some(_) => MachineType::Worker,
@@ -89,7 +104,9 @@ impl Documents {
 
     /// `cluster.apiServer.certSANs`, or the same in a document of its own.
     pub(crate) fn api_server_cert_sans(&self) -> Vec<String> {
-        let own = self.of_kind("KubeAPIServerConfig").and_then(|value| value.get("certSANs"));
+        let own = self
+            .of_kind("KubeAPIServerConfig")
+            .and_then(|value| value.get("certSANs"));
         strings(own.or_else(|| self.at("/cluster/apiServer/certSANs")))
     }
 
@@ -102,24 +119,32 @@ impl Documents {
             _ => "KubeProxyConfig",
         };
         let own = self.of_kind(kind).and_then(|value| value.get("image"));
-        own.or_else(|| self.at(&format!("/cluster/{component}/image")))?.as_str()
+        own.or_else(|| self.at(&format!("/cluster/{component}/image")))?
+            .as_str()
     }
 
     /// The kubelet's image, where one is set.
     pub(crate) fn kubelet_image(&self) -> Option<&str> {
-        let own = self.of_kind("KubeletConfig").and_then(|value| value.get("image"));
+        let own = self
+            .of_kind("KubeletConfig")
+            .and_then(|value| value.get("image"));
         own.or_else(|| self.at("/machine/kubelet/image"))?.as_str()
     }
 
     /// `cluster.controlPlane.endpoint`, or the same in a document of its own.
     pub(crate) fn endpoint(&self) -> Option<&str> {
-        let own = self.of_kind("KubeClusterConfig").and_then(|value| value.get("endpoint"));
-        own.or_else(|| self.at("/cluster/controlPlane/endpoint"))?.as_str()
+        let own = self
+            .of_kind("KubeClusterConfig")
+            .and_then(|value| value.get("endpoint"));
+        own.or_else(|| self.at("/cluster/controlPlane/endpoint"))?
+            .as_str()
     }
 
     /// First address of the first service subnet, such as `10.96.0.1`.
     pub(crate) fn service_address(&self) -> Option<IpAddr> {
-        let own = self.of_kind("KubeNetworkConfig").and_then(|value| value.get("serviceSubnets"));
+        let own = self
+            .of_kind("KubeNetworkConfig")
+            .and_then(|value| value.get("serviceSubnets"));
         let subnets = strings(own.or_else(|| self.at("/cluster/network/serviceSubnets")));
         let subnet = subnets.first().map_or("10.96.0.0/12", String::as_str);
         match subnet.split('/').next()?.parse().ok()? {
@@ -139,16 +164,32 @@ impl Document {
         if kind.is_empty() {
             let is_main = MAIN_KEYS.iter().any(|key| value.get(key).is_some());
             if !is_main {
-                let api_version = if api_version.is_empty() { text("version") } else { api_version };
+                let api_version = if api_version.is_empty() {
+                    text("version")
+                } else {
+                    api_version
+                };
                 return Err(Unreadable::MissingKind { api_version, line });
             }
             let (api_version, name) = (String::new(), String::new());
-            return Ok(Self { line, api_version, kind, name, value });
+            return Ok(Self {
+                line,
+                api_version,
+                kind,
+                name,
+                value,
+            });
         }
         if api_version.is_empty() {
             return Err(Unreadable::MissingApiVersion { kind, line });
         }
-        Ok(Self { line, api_version, kind, name, value })
+        Ok(Self {
+            line,
+            api_version,
+            kind,
+            name,
+            value,
+        })
     }
 }
 

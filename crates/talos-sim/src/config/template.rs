@@ -13,7 +13,8 @@ const CONTROL_PLANE: &str = include_str!("../../data/machineconfig-controlplane.
 const WORKER: &str = include_str!("../../data/machineconfig-worker.yaml");
 
 /// Feature switches that configurations had before Talos 1.12.
-const OLD_FEATURES: &str = "        rbac: true\n        stableHostname: true\n        apidCheckExtKeyUsage: true\n";
+const OLD_FEATURES: &str =
+    "        rbac: true\n        stableHostname: true\n        apidCheckExtKeyUsage: true\n";
 /// How host names were set before Talos 1.12.
 const OLD_NETWORK: &str = "    network:\n        hostname: {{host}}\n";
 /// How host names are set since Talos 1.12.
@@ -31,11 +32,16 @@ pub(crate) struct Template {
 impl Template {
     pub(crate) fn new(options: &Options, endpoint: &str, pki: &ClusterPki) -> Result<Self, Error> {
         let is_old = options.talos_version < TalosVersion::V1_13_9;
-        let (features, network, documents) =
-            if is_old { (OLD_FEATURES, OLD_NETWORK, "") } else { ("", "", HOSTNAME_DOCUMENT) };
-        let service_account = PrivateKey::generate(Algorithm::EcdsaP256).map_err(|source| {
-            Error::Certificate { owner: "service accounts".to_owned(), source }
-        })?;
+        let (features, network, documents) = if is_old {
+            (OLD_FEATURES, OLD_NETWORK, "")
+        } else {
+            ("", "", HOSTNAME_DOCUMENT)
+        };
+        let service_account =
+            PrivateKey::generate(Algorithm::EcdsaP256).map_err(|source| Error::Certificate {
+                owner: "service accounts".to_owned(),
+                source,
+            })?;
         let certificate = |authority: &Authority| STANDARD.encode(authority.certificate().pem());
         let key = |authority: &Authority| STANDARD.encode(authority.key().pem().as_bytes());
         let cluster_id = secret();
@@ -57,13 +63,19 @@ impl Template {
             ("aggregator-ca-key", key(&pki.aggregator)),
             ("etcd-ca-crt", certificate(&pki.etcd)),
             ("etcd-ca-key", key(&pki.etcd)),
-            ("service-account-key", STANDARD.encode(service_account.pem().as_bytes())),
+            (
+                "service-account-key",
+                STANDARD.encode(service_account.pem().as_bytes()),
+            ),
             ("endpoint", endpoint.to_owned()),
             ("name", options.name.clone()),
             ("kubernetes", options.kubernetes_version.clone()),
             ("talos", options.talos_version.tag().to_owned()),
             ("machine-cert-sans", list(&options.machine_cert_sans, 8)),
-            ("api-server-cert-sans", list(&options.api_server_cert_sans, 12)),
+            (
+                "api-server-cert-sans",
+                list(&options.api_server_cert_sans, 12),
+            ),
         ];
         let fill = |text: &str| {
             let mut text = text.trim_end().to_owned() + "\n";
@@ -72,12 +84,20 @@ impl Template {
             }
             text
         };
-        Ok(Self { control_plane: fill(CONTROL_PLANE), worker: fill(WORKER), cluster_id })
+        Ok(Self {
+            control_plane: fill(CONTROL_PLANE),
+            worker: fill(WORKER),
+            cluster_id,
+        })
     }
 
     /// The configuration of one machine.
     pub(crate) fn of(&self, is_control_plane: bool, host: &str) -> String {
-        let text = if is_control_plane { &self.control_plane } else { &self.worker };
+        let text = if is_control_plane {
+            &self.control_plane
+        } else {
+            &self.worker
+        };
         text.replace("{{host}}", host).trim_end().to_owned() + "\n"
     }
 }
@@ -87,7 +107,9 @@ fn token() -> String {
     let alphabet = b"abcdefghijklmnopqrstuvwxyz0123456789";
     let mut random = rand::rng();
     let mut letters = |count: usize| -> String {
-        (0..count).map(|_| char::from(alphabet[random.random_range(0..alphabet.len())])).collect()
+        (0..count)
+            .map(|_| char::from(alphabet[random.random_range(0..alphabet.len())]))
+            .collect()
     };
     format!("{}.{}", letters(6), letters(16))
 }
@@ -103,11 +125,20 @@ fn list(items: &[String], indent: usize) -> String {
         return "[]".to_owned();
     }
     let pad = " ".repeat(indent);
-    items.iter().map(|item| format!("\n{pad}- {}", quoted(item))).collect()
+    items
+        .iter()
+        .map(|item| format!("\n{pad}- {}", quoted(item)))
+        .collect()
 }
 
 /// Quotes what plain YAML would not read as a string, such as an IPv6 address.
 fn quoted(item: &str) -> String {
-    let is_plain = item.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte));
-    if is_plain { item.to_owned() } else { format!("{item:?}") }
+    let is_plain = item
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte));
+    if is_plain {
+        item.to_owned()
+    } else {
+        format!("{item:?}")
+    }
 }
