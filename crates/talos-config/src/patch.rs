@@ -64,6 +64,11 @@ impl Patch {
         }
     }
 
+    /// Makes a strategic merge patch of one document.
+    pub fn strategic(document: Value) -> Self {
+        Self(Form::Strategic(vec![document]))
+    }
+
     /// Returns whether this is a JSON Patch.
     pub fn is_json(&self) -> bool {
         matches!(self.0, Form::Json(_))

@@ -148,7 +148,8 @@ impl Field {
             return true;
         };
         match &self.element {
-            Some(element) => element.has(path) || element.has(rest),
+            Some(element) if self.shape == Shape::Map => element.has(rest),
+            Some(element) => element.has(path),
             None => self.fields.get(first).is_some_and(|field| field.has(rest)),
         }
     }

@@ -19,7 +19,7 @@ mod scalar;
 #[cfg(test)]
 mod tests;
 
-pub use node::{Kind, Node};
+pub use node::{Items, Kind, Node};
 pub use parse::{read, read_documents};
 pub use print::write;
 

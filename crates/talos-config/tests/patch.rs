@@ -17,7 +17,7 @@ const REFUSED: [(&str, &str); 8] = [
     ("sm-unknown-field", "machine.bogus"),
     ("sm-bad-type", "cluster.apiServer.certSANs"),
     ("sm-doc-delete-missing", "UserVolumeConfig/nope"),
-    ("sm-anchor", "x"),
+    ("sm-anchor", "x: no such field"),
     ("sm-doubled-key", "clusterName"),
     ("json-on-multidoc", ""),
 ];

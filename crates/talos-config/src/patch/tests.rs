@@ -1,1 +1,587 @@
+//! Tests of patches.
 
+use std::error::Error as _;
+
+use expect_test::{Expect, expect};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::diff::unified;
+use crate::yaml::{read, write};
+
+fn patched(config: &str, patches: &[&str], version: &str) -> Result<Patched, Error> {
+    let patches = patches
+        .iter()
+        .map(|text| Patch::parse(text))
+        .collect::<Result<Vec<_>, _>>()?;
+    apply(config, &patches, Schema::for_talos(version))
+}
+
+/// Compares the changed lines.
+fn check(config: &str, patch: &str, want: &Expect) {
+    let patched = patched(config, &[patch], "v1.13.9").unwrap();
+    let diff = unified(config, &patched.text, "", "");
+    let lines: Vec<&str> = diff
+        .lines()
+        .skip(2)
+        .filter(|line| line.starts_with(['+', '-']))
+        .collect();
+    let mut text = lines.join("\n");
+    for warning in patched.warnings {
+        text.push_str(&format!("\nwarning: {warning}"));
+    }
+    want.assert_eq(&text);
+}
+
+/// Compares the message of a refused patch.
+fn refused(config: &str, patch: &str, version: &str, want: &str) {
+    let error = patched(config, &[patch], version).unwrap_err();
+    let message = error
+        .source()
+        .map_or_else(|| error.to_string(), ToString::to_string);
+    assert_eq!(message, want);
+}
+
+const CONFIG: &str = r#"# The first control plane.
+version: v1alpha1
+machine:
+    type: controlplane # not a worker
+    certSANs:
+        - 10.5.10.2 # NAT
+    kubelet:
+        image: ghcr.io/siderolabs/kubelet:v1.33.4 # follows the cluster
+        futureKnob: {a: 1}
+    network:
+        interfaces:
+            - interface: eth0
+              addresses: [192.168.2.0/24]
+              vlans:
+                  - vlanId: 100
+                    mtu: 1400
+            # the second
+            - deviceSelector: {driver: virtio_net}
+              dhcp: true
+    sysctls:
+        net.core.somaxconn: "65535"
+        vm.swappiness: "10"
+cluster:
+    clusterName: cluster-1
+    apiServer:
+        image: "registry.k8s.io/kube-apiserver:v1.33.4"
+        certSANs: [10.5.10.2, 127.0.0.1]
+        admissionControl:
+            - name: PodSecurity
+              configuration:
+                  defaults: {enforce: baseline}
+                  exemptions:
+                      namespaces: [kube-system]
+    # Images are pinned.
+    controllerManager:
+        image: 'registry.k8s.io/kube-controller-manager:v1.33.4'
+    scheduler: {image: registry.k8s.io/kube-scheduler:v1.33.4, extraArgs: {v: "2"}}
+---
+# Nobody knows this kind yet.
+apiVersion: v1alpha2
+kind: WarpDriveConfig
+factor: 9
+---
+apiVersion: v1alpha1
+kind: HostnameConfig # how it is called
+auto: stable
+---
+apiVersion: v1alpha1
+kind: UserVolumeConfig
+name: data
+provisioning:
+    diskSelector:
+        match: "!system_disk"
+    minSize: 10GiB
+    maxSize: 20GiB
+"#;
+
+#[test]
+fn four_image_tags_change_exactly_four_lines() {
+    let patch = r#"
+machine: {kubelet: {image: "ghcr.io/siderolabs/kubelet:v1.34.0"}}
+cluster:
+    apiServer: {image: "registry.k8s.io/kube-apiserver:v1.34.0"}
+    controllerManager: {image: "registry.k8s.io/kube-controller-manager:v1.34.0"}
+    scheduler: {image: "registry.k8s.io/kube-scheduler:v1.34.0"}
+"#;
+    let text = patched(CONFIG, &[patch], "v1.13.9").unwrap().text;
+    assert_eq!(text, CONFIG.replace(":v1.33.4", ":v1.34.0"));
+}
+
+#[test]
+fn a_json_patch_changes_the_main_document_of_several() {
+    let patch = r#"[{"op":"replace","path":"/cluster/clusterName","value":"c2"}]"#;
+    let text = patched(CONFIG, &[patch], "v1.13.9").unwrap().text;
+    assert_eq!(
+        text,
+        CONFIG.replace("clusterName: cluster-1", "clusterName: c2")
+    );
+    check(
+        CONFIG,
+        r#"[{"op":"replace","path":"/cluster/apiServer/certSANs","value":["172.30.0.11","10.5.10.2","127.0.0.1"]},
+            {"op":"add","path":"/machine/certSANs/-","value":"172.30.0.11"},
+            {"op":"add","path":"/machine/bogus","value":{"deep":[1,"1"]}},
+            {"op":"remove","path":"/machine/network/interfaces/-2/vlans/0/mtu"},
+            {"op":"add","path":"/machine/nodeLabels","value":{"a.b~/c":"yes"}},
+            {"op":"test","path":"/machine/nodeLabels/a.b~0~1c","value":"yes"}]"#,
+        &expect![[r#"
+            +        - 172.30.0.11
+            -                    mtu: 1400
+            +    bogus:
+            +        deep:
+            +            - 1
+            +            - "1"
+            +    nodeLabels:
+            +        a.b~/c: "yes"
+            -        certSANs: [10.5.10.2, 127.0.0.1]
+            +        certSANs: [172.30.0.11, 10.5.10.2, 127.0.0.1]"#]],
+    );
+}
+
+#[test]
+fn strategic_patches_merge_as_talos_does() {
+    check(
+        CONFIG,
+        "cluster: {apiServer: {certSANs: [172.30.0.11], extraArgs: {v: [a, b]}}, scheduler: {extraArgs: {v: \"\"}}}",
+        &expect![[r#"
+            -        certSANs: [10.5.10.2, 127.0.0.1]
+            +        certSANs: [10.5.10.2, 127.0.0.1, 172.30.0.11]
+            +        extraArgs:
+            +            v:
+            +                - a
+            +                - b
+            -    scheduler: {image: registry.k8s.io/kube-scheduler:v1.33.4, extraArgs: {v: "2"}}
+            +    scheduler: {image: registry.k8s.io/kube-scheduler:v1.33.4, extraArgs: {v: ""}}"#]],
+    );
+    check(
+        CONFIG,
+        r#"
+machine:
+    network:
+        interfaces:
+            - interface: eth0
+              vlans: [{vlanId: 100, mtu: 9000}, {vlanId: 200}]
+            - deviceSelector: {driver: virtio_net}
+              dhcp: false
+            - deviceSelector: {driver: e1000}
+              mtu: 1
+"#,
+        &expect![[r#"
+            -                    mtu: 1400
+            +                    mtu: 9000
+            +                  - vlanId: 200
+            -              dhcp: true
+            +              dhcp: false
+            +            - deviceSelector:
+            +                  driver: e1000
+            +              mtu: 1"#]],
+    );
+    check(
+        CONFIG,
+        r#"
+cluster:
+    apiServer:
+        admissionControl:
+            - name: PodSecurity
+              configuration: {defaults: {enforce: restricted}, exemptions: {namespaces: [x]}}
+            - name: Other
+"#,
+        &expect![[r#"
+            -                  defaults: {enforce: baseline}
+            +                  defaults: {enforce: restricted}
+            -                      namespaces: [kube-system]
+            +                      namespaces: [kube-system, x]
+            +            - name: Other"#]],
+    );
+    check(
+        CONFIG,
+        "apiVersion: v1alpha1\nkind: UserVolumeConfig\nname: data\nprovisioning: {maxSize: 50GiB}\n",
+        &expect![[r#"
+            -    diskSelector:
+            -        match: "!system_disk"
+            -    minSize: 10GiB
+            -    maxSize: 20GiB
+            +    diskSelector: {}
+            +    maxSize: 50GiB
+            warning: UserVolumeConfig/data: provisioning.diskSelector.match: dropped, as Talos does when a patch leaves it out; repeat it in the patch to keep it
+            warning: UserVolumeConfig/data: provisioning.minSize: dropped, as Talos does when a patch leaves it out; repeat it in the patch to keep it"#]],
+    );
+}
+
+#[test]
+fn zero_values_overwrite_optional_fields_since_talos_1_12() {
+    let config = "version: v1alpha1\nmachine:\n    network:\n        interfaces:\n            - interface: e\n              mtu: 9\n    kubelet: {registerWithFQDN: true}\ncluster: {clusterName: a, adminKubeconfig: {certLifetime: 1h}}\n";
+    let patch = "machine: {kubelet: {registerWithFQDN: false}}\ncluster: {clusterName: \"\"}\n";
+    for version in ["v1.11.5", "v1.13.9"] {
+        let text = patched(config, &[patch], version).unwrap().text;
+        assert_eq!(text, config.replace("true", "false"), "{version}");
+    }
+    let config =
+        "apiVersion: v1alpha1\nkind: VolumeConfig\nname: EPHEMERAL\nprovisioning: {grow: true}\n";
+    let patch =
+        "apiVersion: v1alpha1\nkind: VolumeConfig\nname: EPHEMERAL\nprovisioning: {grow: false}\n";
+    assert_eq!(
+        patched(config, &[patch], "v1.11.5").unwrap().text,
+        config.replace("true", "false")
+    );
+}
+
+#[test]
+fn deletions_take_what_they_name() {
+    check(
+        CONFIG,
+        r#"
+machine:
+    sysctls: {vm.swappiness: {$patch: delete}}
+    network:
+        interfaces:
+            - interface: eth0
+              $patch: delete
+    kernel: {$patch: delete}
+cluster:
+    controllerManager: {$patch: delete}
+---
+apiVersion: v1alpha1
+kind: HostnameConfig
+$patch: delete
+"#,
+        &expect![[r#"
+            -            - interface: eth0
+            -              addresses: [192.168.2.0/24]
+            -              vlans:
+            -                  - vlanId: 100
+            -                    mtu: 1400
+            -        vm.swappiness: "10"
+            -    # Images are pinned.
+            -    controllerManager:
+            -        image: 'registry.k8s.io/kube-controller-manager:v1.33.4'
+            ----
+            -apiVersion: v1alpha1
+            -kind: HostnameConfig # how it is called
+            -auto: stable
+            warning: machine.kernel: nothing to delete"#]],
+    );
+    for (patch, want) in [
+        (
+            "machine: {sysctls: {a: {$patch: delete}}}",
+            "machine.sysctls.a: nothing to delete",
+        ),
+        (
+            "machine: {time: {servers: {$patch: delete}}}",
+            "machine.time.servers: nothing to delete",
+        ),
+        (
+            "machine: {network: {interfaces: [{interface: eth9, $patch: delete}]}}",
+            "machine.network.interfaces[interface=eth9]: nothing to delete",
+        ),
+        (
+            "machine: {network: {interfaces: [{interface: eth0, vlans: [{vlanId: 100, $patch: delete}]}]}}",
+            "machine.network.interfaces: nothing can be deleted inside an element of a list",
+        ),
+        (
+            "machine: {type: {$patch: drop}}",
+            "machine.type: the only `$patch` is `delete`",
+        ),
+        (
+            "$patch: delete\nmachine: {}",
+            "the main document: the main document cannot be deleted",
+        ),
+        (
+            "$patch: delete",
+            "the main document: the main document cannot be deleted",
+        ),
+        (
+            "apiVersion: v1alpha1\nkind: UserVolumeConfig\nname: nope\n$patch: delete",
+            "document UserVolumeConfig/nope: nothing to delete, the configuration has no such document",
+        ),
+    ] {
+        refused(CONFIG, patch, "v1.13.9", want);
+    }
+}
+
+#[test]
+fn documents_are_added_and_the_main_one_goes_first() {
+    check(
+        CONFIG,
+        "apiVersion: v1alpha1\nkind: WatchdogTimerConfig\ndevice: /dev/watchdog0\ntimeout: 3m0s\n",
+        &expect![[r#"
+            +---
+            +apiVersion: v1alpha1
+            +kind: WatchdogTimerConfig
+            +device: /dev/watchdog0
+            +timeout: 3m0s"#]],
+    );
+    let text = patched(
+        "apiVersion: v1alpha1\nkind: HostnameConfig\nauto: stable\n",
+        &["machine: {type: worker}"],
+        "1.13",
+    )
+    .unwrap()
+    .text;
+    assert_eq!(
+        text,
+        "machine:\n    type: worker\n---\napiVersion: v1alpha1\nkind: HostnameConfig\nauto: stable\n"
+    );
+}
+
+#[test]
+fn what_the_talos_version_does_not_have_is_refused() {
+    for (patch, version, want) in [
+        (
+            "machine: {bogus: 1}",
+            "1.13.9",
+            "machine.bogus: no such field in Talos 1.13.9",
+        ),
+        (
+            "machine: {network: {interfaces: [{interface: a, speed: 1}]}}",
+            "1.13.9",
+            "machine.network.interfaces[0].speed: no such field in Talos 1.13.9",
+        ),
+        (
+            "apiVersion: v1alpha1\nkind: HostnameConfig\nhostname: a",
+            "1.11.5",
+            "document HostnameConfig: no such kind in Talos 1.11.5, Talos 1.13.9 has it",
+        ),
+        (
+            "apiVersion: v1alpha1\nkind: UserVolumeConfig\nname: data\nmount: {secure: true}",
+            "1.11.5",
+            "UserVolumeConfig/data: mount: no such field in Talos 1.11.5, Talos 1.13.9 has it",
+        ),
+        (
+            "bogus: 1",
+            "1.13.9",
+            "bogus: no field of the main document, and no `kind` says which document is meant",
+        ),
+        (
+            "kind: HostnameConfig\nhostname: a",
+            "1.13.9",
+            "document HostnameConfig: `apiVersion` is missing",
+        ),
+        (
+            "machine: [a]",
+            "1.13.9",
+            "machine: expected a mapping, found a list",
+        ),
+        (
+            "machine: {kubelet: {extraConfig: {a: 1}}, certSANs: a}",
+            "1.13.9",
+            "machine.certSANs: expected a list, found a string",
+        ),
+        (
+            "cluster: {apiServer: {admissionControl: [{name: PodSecurity, configuration: {defaults: [a]}}]}}",
+            "1.13.9",
+            "cluster.apiServer.admissionControl[0].configuration.defaults: expected a mapping, found a list",
+        ),
+    ] {
+        refused(CONFIG, patch, version, want);
+    }
+}
+
+#[test]
+fn a_newer_talos_judges_itself() {
+    let patch = "machine: {warp: {factor: 9}}\n---\napiVersion: v1alpha1\nkind: NewConfig\na: 1\n---\napiVersion: v1alpha2\nkind: WarpDriveConfig\nfactor: 10\n";
+    let patched = patched(CONFIG, &[patch], "v1.99.0").unwrap();
+    assert!(
+        patched.text.contains("factor: 10") && patched.text.contains("kind: NewConfig"),
+        "{}",
+        patched.text
+    );
+    assert_eq!(
+        patched.warnings,
+        [
+            "machine.warp: no such field in Talos 1.14.1",
+            "document NewConfig: no such kind in Talos 1.14.1",
+            "document WarpDriveConfig: no such kind in Talos 1.14.1",
+        ]
+    );
+}
+
+#[test]
+fn a_patch_of_neither_form_gets_one_clear_error() {
+    for (text, want) in [
+        (
+            "hello world",
+            "neither a strategic merge patch nor a JSON Patch: a single value",
+        ),
+        (
+            "patch.yaml",
+            "neither a strategic merge patch nor a JSON Patch: a single word; a file is named by `@FILE`",
+        ),
+        (
+            "5",
+            "neither a strategic merge patch nor a JSON Patch: a single value",
+        ),
+        (
+            "[1]",
+            "operation 1 of the JSON Patch: expected a mapping with `op` and `path`",
+        ),
+        (
+            "[{\"op\": \"add\"}]",
+            "operation 1 of the JSON Patch: `path` is missing",
+        ),
+        (
+            "- op: add\n  path: /a\n",
+            "operation 1 of the JSON Patch: `add` of `/a` lacks its `value`",
+        ),
+        (
+            "[{\"op\": \"remove\", \"path\": \"a.b\"}]",
+            "operation 1 of the JSON Patch: `path` is no JSON pointer: `a.b` does not start with `/`",
+        ),
+    ] {
+        assert_eq!(Patch::parse(text).unwrap_err().to_string(), want);
+    }
+    refused(
+        CONFIG,
+        r#"{"op": "remove", "path": "/machine"}"#,
+        "1.13",
+        "neither a strategic merge patch nor a JSON Patch: one operation alone; a JSON Patch is a list of operations",
+    );
+}
+
+#[test]
+fn a_place_that_is_not_there_is_named() {
+    for (patch, want) in [
+        (
+            r#"[{"op":"remove","path":"/machine/nope"}]"#,
+            "operation 1 of the JSON Patch: `remove` finds nothing at `/machine/nope`",
+        ),
+        (
+            r#"[{"op":"add","path":"/nope/x","value":1}]"#,
+            "operation 1 of the JSON Patch: `add` finds nothing at `/nope/x`",
+        ),
+        (
+            r#"[{"op":"replace","path":"/machine/certSANs/5","value":1}]"#,
+            "operation 1 of the JSON Patch: `replace` finds nothing at `/machine/certSANs/5`",
+        ),
+        (
+            r#"[{"op":"test","path":"/machine/type","value":"worker"}]"#,
+            "operation 1 of the JSON Patch: `test` finds another value at `/machine/type`",
+        ),
+    ] {
+        refused(CONFIG, patch, "1.13", want);
+    }
+    let error = patched(
+        CONFIG,
+        &["machine: {type: worker}", "machine: {x: 1}"],
+        "1.13",
+    )
+    .unwrap_err();
+    assert_eq!(error.to_string(), "patch 2");
+}
+
+#[test]
+fn an_alias_in_the_configuration_survives_a_patch_beside_it() {
+    let config = "version: v1alpha1\nmachine:\n  certSANs: &sans [a, b] # shared\ncluster:\n  apiServer:\n    certSANs: *sans\n";
+    check(
+        config,
+        "cluster: {clusterName: c}",
+        &expect!["+  clusterName: c"],
+    );
+    check(
+        config,
+        "machine: {certSANs: [c]}",
+        &expect![[r#"
+            -  certSANs: &sans [a, b] # shared
+            +  certSANs: &sans [a, b, c] # shared
+            -    certSANs: *sans
+            +    certSANs:
+            +      - a
+            +      - b"#]],
+    );
+}
+
+#[test]
+fn a_patch_that_says_what_is_already_so_changes_nothing() {
+    let patches = [
+        r#"[{"op":"replace","path":"/machine/type","value":"controlplane"}]"#,
+        "machine: {type: controlplane, sysctls: {vm.swappiness: \"10\"}}",
+        "",
+        "# nothing",
+        "version: v1alpha1",
+    ];
+    assert_eq!(patched(CONFIG, &patches, "1.13").unwrap().text, CONFIG);
+}
+
+fn documents() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        (-9i32..9).prop_map(Value::from),
+        "[a-c~/ ]{0,3}".prop_map(Value::from),
+    ];
+    let tree = leaf.prop_recursive(3, 16, 3, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+            prop::collection::btree_map("[ab~/]{1,2}", inner, 0..3)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    });
+    tree.prop_map(|value| json!({"machine": value}))
+}
+
+fn operations() -> impl Strategy<Value = Vec<Value>> {
+    let part = prop_oneof![
+        Just("a"),
+        Just("b"),
+        Just("a~0"),
+        Just("~1"),
+        Just("0"),
+        Just("1"),
+        Just("-"),
+        Just("ab")
+    ];
+    let path = prop::collection::vec(part, 0..4).prop_map(|parts| {
+        parts
+            .into_iter()
+            .fold("/machine".to_owned(), |path, part| format!("{path}/{part}"))
+    });
+    let value = prop_oneof![
+        Just(json!(1)),
+        Just(json!("x")),
+        Just(json!({"a": [1]})),
+        Just(json!([])),
+        Just(json!(null))
+    ];
+    let operation =
+        (0usize..6, path.clone(), path, value).prop_map(|(op, path, from, value)| match op {
+            0 => json!({"op": "add", "path": path, "value": value}),
+            1 => json!({"op": "remove", "path": path}),
+            2 => json!({"op": "replace", "path": path, "value": value}),
+            3 => json!({"op": "move", "path": path, "from": from}),
+            4 => json!({"op": "copy", "path": path, "from": from}),
+            _ => json!({"op": "test", "path": path, "value": value}),
+        });
+    prop::collection::vec(operation, 1..4)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    /// Where the two rules of our own do not matter, the result is that of the `json-patch` crate.
+    #[test]
+    fn json_patches_do_what_rfc_6902_says(document in documents(), operations in operations()) {
+        let mut oracle = document.clone();
+        let patch: json_patch::Patch = serde_json::from_value(Value::from(operations.clone())).unwrap();
+        let expected = json_patch::patch_unsafe(&mut oracle, &patch);
+        let ours = patched(&write(&document), &[&Value::from(operations).to_string()], "1.13");
+        match (expected, ours) {
+            (Ok(()), Ok(ours)) => prop_assert_eq!(read(&ours.text).unwrap(), oracle),
+            (Err(_), Err(_)) => {}
+            (Ok(()), Err(error)) => prop_assert!(false, "{:?}", error),
+            // Replacing a missing key adds it, a missing value is null, and moving a value onto itself is nothing.
+            (Err(_), Ok(_)) => {}
+        }
+    }
+
+    #[test]
+    fn any_text_is_a_patch_or_refused(text in "[a-c:#\\-\\[\\]{}&*|>\"' \n,?!~0-9$]{0,40}") {
+        if let Ok(patch) = Patch::parse(&text) {
+            let _ = apply(CONFIG, &[patch], Schema::for_talos("1.13"));
+        }
+    }
+}

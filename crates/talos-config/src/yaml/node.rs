@@ -27,6 +27,30 @@ pub enum Kind {
     List,
 }
 
+/// The items of a list.
+#[derive(Clone)]
+pub struct Items<'a>(std::slice::Iter<'a, Child>);
+
+impl<'a> Iterator for Items<'a> {
+    type Item = &'a Node;
+
+    fn next(&mut self) -> Option<&'a Node> {
+        self.0.next().map(|child| &child.value)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl ExactSizeIterator for Items<'_> {}
+
+impl std::fmt::Debug for Items<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} items", self.0.len())
+    }
+}
+
 #[derive(Clone)]
 pub(super) enum Data {
     Scalar(Value),
@@ -160,12 +184,12 @@ impl Node {
     }
 
     /// Returns the items of a list in order; nothing for other nodes.
-    pub fn items(&self) -> impl Iterator<Item = &Self> {
+    pub fn items(&self) -> Items<'_> {
         let children: &[Child] = match &self.followed().data {
             Data::List(children) => children,
             _ => &[],
         };
-        children.iter().map(|child| &child.value)
+        Items(children.iter())
     }
 
     /// Returns the number of keys or items; 0 for scalars.

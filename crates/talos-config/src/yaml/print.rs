@@ -270,14 +270,18 @@ impl Printer<'_> {
                 .as_ref()
                 .map(|place| &source[place.lead.clone()]);
             match lead {
-                Some(lead) if index == 0 && !lead.contains('\n') => {
+                Some(lead) if lead.contains('\n') => self.out.push_str(lead),
+                Some(lead) => {
                     let was_first = child
                         .place
                         .as_ref()
                         .is_some_and(|place| !source[..place.lead.start].ends_with(','));
-                    self.out.push_str(if was_first { lead } else { "" });
+                    self.out.push_str(match (index, was_first) {
+                        (0, false) => "",
+                        (1.., true) if lead.is_empty() => " ",
+                        _ => lead,
+                    });
                 }
-                Some(lead) => self.out.push_str(lead),
                 None => {
                     let lead = habit.clone().map_or("", |span| &source[span]);
                     if lead.contains('\n') && !lead.contains('#') {
