@@ -21,8 +21,8 @@ pub struct Evidence {
     pub talos_authorities: Vec<Certificate>,
     /// Authorities that should have issued what kube-apiserver presents; empty when they are not known.
     pub kubernetes_authorities: Vec<Certificate>,
-    /// Client certificates of the Talos API: place and certificate.
-    pub clients: Vec<(String, Certificate)>,
+    /// Client certificates.
+    pub clients: Vec<ClientSeen>,
     /// What could not be looked at.
     pub not_checked: Vec<NotChecked>,
 }
@@ -61,6 +61,17 @@ pub struct Seen {
     pub reached_as: Vec<(Name, NameSource)>,
 }
 
+/// A client certificate in a file that people hold.
+#[derive(Clone, Debug)]
+pub struct ClientSeen {
+    /// Where it stands, such as `talosconfig context "cluster-1"`.
+    pub place: String,
+    /// The certificate.
+    pub certificate: Certificate,
+    /// Which kind of client it is for.
+    pub role: Role,
+}
+
 /// What to expect of all certificates.
 #[derive(Clone, Debug, Default)]
 pub struct CheckOptions {
@@ -89,7 +100,7 @@ pub fn check(evidence: &Evidence, options: &CheckOptions, now: Timestamp) -> Rep
             .map(|seen| judge_server(seen, evidence, options, now))
             .collect(),
         clients: clients
-            .map(|(place, certificate)| judge_client(place, certificate, options, now))
+            .map(|client| judge_client(client, options, now))
             .collect(),
         not_checked: evidence.not_checked.clone(),
         incomplete: !evidence.not_checked.is_empty(),
@@ -206,23 +217,19 @@ fn expected_names(
     names
 }
 
-fn judge_client(
-    place: &str,
-    certificate: &Certificate,
-    options: &CheckOptions,
-    now: Timestamp,
-) -> Client {
+fn judge_client(seen: &ClientSeen, options: &CheckOptions, now: Timestamp) -> Client {
     let expectation = Expectation {
-        role: Role::TalosClient,
+        role: seen.role,
         warn_within: options.warn_within,
         ..Expectation::default()
     };
-    let findings = judge(std::slice::from_ref(certificate), &expectation, now);
+    let chain = std::slice::from_ref(&seen.certificate);
+    let findings = judge(chain, &expectation, now);
     let advice =
-        "nobody renews it: make a new one with `ichor config new`, or from the cluster's secrets";
+        "nobody renews it: get a new one from an administrator or from the cluster's secrets";
     Client {
-        place: place.to_owned(),
-        certificate: summary(certificate),
+        place: seen.place.clone(),
+        certificate: summary(&seen.certificate),
         findings: findings
             .iter()
             .map(|finding| problem(finding, Some(advice)))

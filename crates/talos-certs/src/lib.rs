@@ -1,7 +1,7 @@
 //! The certificates of a whole cluster: what servers present, and whether it fits how they are reached.
 //!
 //! [`probe`] fetches the chain a TLS server presents, trusting nobody; [`verified_handshake`] tells whether it verifies.
-//! [`check`] judges what was collected and says, for each problem, the setting of the machine configuration and the patch
+//! [`collect`] asks nodes and probes their servers; [`check`] judges what was collected and says, for each problem, the setting of the machine configuration and the patch
 //! that repair it.
 //!
 //! Deliberately absent: finding files, printing, and changing a cluster.
@@ -9,14 +9,18 @@
 //! Architecture invariant: the only place of the workspace that looks at an unverified chain is [`probe`].
 
 mod check;
+mod collect;
 mod connection;
 mod error;
+mod facts;
 mod handshake;
 mod probe;
 mod report;
+mod servers;
 mod setting;
 
-pub use check::{CheckOptions, Evidence, ExpectedName, NodeFacts, Seen, check};
+pub use check::{CheckOptions, ClientSeen, Evidence, ExpectedName, NodeFacts, Seen, check};
+pub use collect::{CollectOptions, KubernetesAccess, collect};
 pub use error::Error;
 pub use handshake::{Handshake, verified_handshake};
 pub use probe::{Alert, Failure, Outcome, Probe, ProbeOptions, TlsVersion, probe};

@@ -31,7 +31,7 @@ impl Setting {
         match self {
             Self::MachineCertSans => "machine.certSANs",
             Self::ApiServerCertSans => "cluster.apiServer.certSANs",
-            Self::ApiServerCertExtraSans => "KubeAPIServerConfig.certExtraSANs",
+            Self::ApiServerCertExtraSans => "KubeAPIServerConfig: certExtraSANs",
         }
     }
 
@@ -82,7 +82,7 @@ mod tests {
         check(
             ServerKind::KubeApiserver,
             true,
-            "KubeAPIServerConfig.certExtraSANs",
+            "KubeAPIServerConfig: certExtraSANs",
             "{'apiVersion':'v1alpha1','kind':'KubeAPIServerConfig',\
              'certExtraSANs':['172.30.0.11','lb.example']}",
         );

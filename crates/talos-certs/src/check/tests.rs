@@ -149,7 +149,7 @@ fn a_configuration_of_documents_is_patched_in_its_document() {
     evidence.nodes[0].has_apiserver_document = true;
     let report = check(&evidence, &expecting(&["lb.example"]), noon());
     let fix = report.servers[1].fix.as_ref().unwrap();
-    assert_eq!(fix.setting, "KubeAPIServerConfig.certExtraSANs");
+    assert_eq!(fix.setting, "KubeAPIServerConfig: certExtraSANs");
 }
 
 #[test]
@@ -191,13 +191,15 @@ fn mixed_up_authorities_and_dates_are_found() {
 
 #[test]
 fn a_client_certificate_is_judged() {
+    let client = |file: &str| ClientSeen {
+        place: file.to_owned(),
+        certificate: chain(file).swap_remove(0),
+        role: Role::TalosClient,
+    };
     let evidence = Evidence {
         clients: vec![
-            (
-                "one".to_owned(),
-                chain("talos-apid-client-impersonator").swap_remove(0),
-            ),
-            ("two".to_owned(), chain("talos-etcd-peer").swap_remove(0)),
+            client("talos-apid-client-impersonator"),
+            client("talos-etcd-peer"),
         ],
         ..Evidence::default()
     };

@@ -1,0 +1,223 @@
+//! What a node's resources say about its names, its certificates and its cluster.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+use talos_client::{Error, Node};
+use talos_config::machine::MachineConfig;
+use talos_pki::{Certificate, Name};
+
+use crate::check::host_of;
+use crate::{ClusterEndpoint, EndpointSource, NodeFacts};
+
+/// Everything one node says; what its answers leave out is empty.
+#[derive(Debug, Default)]
+pub(crate) struct Reading {
+    pub(crate) facts: NodeFacts,
+    pub(crate) endpoint: Option<ClusterEndpoint>,
+    /// The certificate that apid presents.
+    pub(crate) apid: Held,
+    /// The certificate that kube-apiserver presents.
+    pub(crate) kube_apiserver: Held,
+    pub(crate) talos_authorities: Vec<Certificate>,
+    pub(crate) kubernetes_authorities: Vec<Certificate>,
+}
+
+/// A certificate as a resource holds it.
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    pub(crate) chain: Vec<Certificate>,
+    /// Why there is none.
+    pub(crate) refusal: Option<String>,
+}
+
+/// Reads a node; only its addresses must be readable, for everything else takes more rights or another machine type.
+pub(crate) async fn read(node: &Node) -> Result<Reading, Error> {
+    let addresses = node.list("network", "NodeAddresses.net.talos.dev").await?;
+    let addresses: Vec<(String, Value)> = addresses
+        .into_iter()
+        .filter_map(|resource| Some((resource.metadata.id.clone(), resource.spec().ok()?)))
+        .collect();
+    let hostname = spec(
+        node,
+        "network",
+        "HostnameStatuses.net.talos.dev",
+        "hostname",
+    );
+    let machine_type = spec(
+        node,
+        "config",
+        "MachineTypes.config.talos.dev",
+        "machine-type",
+    );
+    let prism = spec(
+        node,
+        "k8s",
+        "KubePrismConfigs.kubernetes.talos.dev",
+        "k8s-loadbalancer-config",
+    );
+    let apid = spec(node, "secrets", "ApiCertificates.secrets.talos.dev", "api");
+    let (hostname, machine_type, prism, apid, config) =
+        futures::join!(hostname, machine_type, prism, apid, node.machine_config());
+    let control_plane = machine_type
+        .ok()
+        .is_some_and(|spec| matches!(spec.as_str(), Some("controlplane" | "init")));
+    let config = config
+        .ok()
+        .and_then(|config| MachineConfig::parse(&config.text).ok());
+    let mut reading = Reading {
+        facts: NodeFacts {
+            node: node.name().unwrap_or_default().to_owned(),
+            hostnames: hostname.map(|spec| hostnames(&spec)).unwrap_or_default(),
+            addresses: current_addresses(&addresses),
+            control_plane,
+            has_apiserver_document: config
+                .as_ref()
+                .is_some_and(|config| config.document("KubeAPIServerConfig").is_some()),
+        },
+        endpoint: endpoint(config.as_ref(), prism.ok().as_ref()),
+        talos_authorities: match &apid {
+            Ok(spec) => authorities(spec, "/acceptedCAs"),
+            Err(_) => Vec::new(),
+        },
+        apid: Held::new(apid, "/server/crt"),
+        ..Reading::default()
+    };
+    if control_plane {
+        let certificates = spec(
+            node,
+            "secrets",
+            "KubernetesDynamicCerts.secrets.talos.dev",
+            "k8s-dynamic-certs",
+        );
+        let roots = spec(
+            node,
+            "secrets",
+            "KubernetesRootSecrets.secrets.talos.dev",
+            "k8s",
+        );
+        let (certificates, roots) = futures::join!(certificates, roots);
+        reading.kube_apiserver = Held::new(certificates, "/apiServer/crt");
+        if let Ok(roots) = roots {
+            reading.kubernetes_authorities = authorities(&roots, "/acceptedCAs");
+        }
+    }
+    Ok(reading)
+}
+
+impl Held {
+    fn new(spec: Result<Value, String>, pointer: &str) -> Self {
+        match spec {
+            Ok(spec) => {
+                let chain = spec.pointer(pointer).map(certificates).unwrap_or_default();
+                let refusal = chain
+                    .is_empty()
+                    .then(|| format!("the resource has no {pointer}"));
+                Self { chain, refusal }
+            }
+            Err(refusal) => Self {
+                chain: Vec::new(),
+                refusal: Some(refusal),
+            },
+        }
+    }
+}
+
+async fn spec(
+    node: &Node,
+    namespace: &str,
+    resource_type: &str,
+    id: &str,
+) -> Result<Value, String> {
+    let resource = node.get(namespace, resource_type, id).await;
+    let resource = resource.map_err(|error| format!("{resource_type}: {}", sentence(&error)))?;
+    resource
+        .spec()
+        .map_err(|error| format!("{resource_type}: {error}"))
+}
+
+/// Joins an error and its causes.
+pub(crate) fn sentence(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
+
+/// Takes the addresses a node has now, without those of pods and services where the node tells them apart.
+fn current_addresses(resources: &[(String, Value)]) -> Vec<Name> {
+    let by_id = |wanted: &str| resources.iter().find(|(id, _)| id == wanted);
+    let preferred = ["current-no-k8s", "routed-no-k8s", "current"];
+    let Some((_, spec)) = preferred.iter().find_map(|id| by_id(id)) else {
+        return Vec::new();
+    };
+    let list = spec.get("addresses").and_then(Value::as_array);
+    list.into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .filter_map(|prefix| Name::parse(prefix.split('/').next()?).ok())
+        .filter(|name| !is_link_local(name))
+        .collect()
+}
+
+fn is_link_local(name: &Name) -> bool {
+    match name {
+        Name::Ip(std::net::IpAddr::V4(address)) => address.is_link_local(),
+        Name::Ip(std::net::IpAddr::V6(address)) => address.is_unicast_link_local(),
+        Name::Dns(_) => false,
+    }
+}
+
+fn hostnames(spec: &Value) -> Vec<Name> {
+    let text = |key: &str| spec.get(key).and_then(Value::as_str).unwrap_or_default();
+    let (host, domain) = (text("hostname"), text("domainname"));
+    let qualified = (!domain.is_empty()).then(|| format!("{host}.{domain}"));
+    let all = [Some(host.to_owned()), qualified];
+    all.iter()
+        .flatten()
+        .filter_map(|name| Name::parse(name).ok())
+        .collect()
+}
+
+fn endpoint(config: Option<&MachineConfig>, prism: Option<&Value>) -> Option<ClusterEndpoint> {
+    let configured = config.and_then(|config| config.cluster_endpoint());
+    if let Some(url) = configured {
+        return Some(ClusterEndpoint {
+            url: url.to_owned(),
+            source: EndpointSource::MachineConfig,
+        });
+    }
+    // The cluster endpoint is the first upstream; the others are this node and what discovery found.
+    let first = prism?.pointer("/endpoints/0")?;
+    let host = Name::parse(first.get("host")?.as_str()?).ok()?;
+    let port = u16::try_from(first.get("port")?.as_u64()?).ok()?;
+    let url = format!("https://{}", talos_kube::Address { host, port });
+    host_of(&url)?;
+    Some(ClusterEndpoint {
+        url,
+        source: EndpointSource::KubePrismConfigs,
+    })
+}
+
+fn authorities(spec: &Value, pointer: &str) -> Vec<Certificate> {
+    let list = spec.pointer(pointer).and_then(Value::as_array);
+    let list = list.into_iter().flatten();
+    list.filter_map(|entry| entry.get("crt"))
+        .flat_map(certificates)
+        .collect()
+}
+
+/// Reads a certificate field: PEM, which Talos writes in base64.
+fn certificates(field: &Value) -> Vec<Certificate> {
+    let text = field.as_str().unwrap_or_default().trim();
+    let pem = if text.starts_with("-----") {
+        text.as_bytes().to_vec()
+    } else {
+        STANDARD.decode(text).unwrap_or_default()
+    };
+    Certificate::many_from_pem(pem).unwrap_or_default()
+}

@@ -1,0 +1,275 @@
+//! Finding the servers of nodes and seeing their certificates: by dialling them, else in the nodes' resources.
+
+use std::net::{IpAddr, SocketAddr};
+
+use futures::StreamExt as _;
+use talos_client::Endpoint;
+use talos_kube::Address;
+use talos_pki::{Certificate, Name, covers};
+
+use crate::collect::{AskedNode, CollectOptions};
+use crate::facts::Held;
+use crate::{
+    Evidence, Failure, NameSource, NotChecked, Outcome, Probe, ProbeOptions, Seen, ServerKind,
+    Source, probe,
+};
+
+/// Looks at all servers of one kind: those at addresses people gave, then those of nodes that none of these belongs to.
+pub(crate) async fn look(
+    kind: ServerKind,
+    nodes: &[AskedNode],
+    options: &CollectOptions,
+    evidence: &mut Evidence,
+) {
+    let mut given = dial_given(kind, options).await;
+    let mut open = Vec::new();
+    for node in nodes {
+        if kind == ServerKind::KubeApiserver && !node.reading.facts.control_plane {
+            continue;
+        }
+        let mine = given.extract_if(.., |dialled| belongs(dialled, node, kind));
+        let mine: Vec<Dialled> = mine.collect();
+        let reached_as = mine
+            .iter()
+            .flat_map(|dialled| dialled.reached_as.clone())
+            .collect();
+        let chosen = mine.into_iter().max_by_key(Dialled::has_chain);
+        open.push((node, reached_as, chosen));
+    }
+    for dialled in given {
+        let address = dialled.address.clone();
+        match dialled.seen(kind, &address) {
+            Ok(seen) => evidence.servers.push(seen),
+            Err(failure) => evidence.not_checked.push(NotChecked {
+                node: address,
+                kind: Some(kind),
+                why: failure.to_string(),
+            }),
+        }
+    }
+    let looking = futures::stream::iter(open)
+        .map(|(node, reached_as, given)| look_at(kind, node, reached_as, given, options))
+        .buffered(options.concurrency.max(1));
+    for result in looking.collect::<Vec<_>>().await {
+        match result {
+            Ok(seen) => evidence.servers.push(seen),
+            Err(not_checked) => evidence.not_checked.push(not_checked),
+        }
+    }
+}
+
+/// One server that was dialled at an address people gave.
+struct Dialled {
+    host: Name,
+    address: String,
+    reached_as: Vec<(Name, NameSource)>,
+    result: Result<Probe, Failure>,
+}
+
+impl Dialled {
+    fn has_chain(&self) -> bool {
+        !self.chain().is_empty()
+    }
+
+    fn chain(&self) -> &[Certificate] {
+        match &self.result {
+            Ok(probe) => &probe.chain,
+            Err(_) => &[],
+        }
+    }
+
+    /// Turns it into evidence about `node`, or tells why no certificate was seen.
+    fn seen(self, kind: ServerKind, node: &str) -> Result<Seen, Failure> {
+        let probe = self.result?;
+        if probe.chain.is_empty() {
+            return Err(match probe.outcome {
+                Outcome::Failed(failure) => failure,
+                // Without a certificate there is no TLS handshake to complete or to be refused in.
+                Outcome::Completed { .. } | Outcome::Refused { .. } => Failure::Closed,
+            });
+        }
+        Ok(Seen {
+            node: node.to_owned(),
+            kind,
+            source: Source::Served,
+            address: Some(self.address),
+            connection: Some(probe.outcome),
+            chain: probe.chain,
+            reached_as: self.reached_as,
+        })
+    }
+}
+
+/// Dials the addresses that people gave: endpoints of the talosconfig, `--k8s-endpoint`, the kubeconfig's server.
+async fn dial_given(kind: ServerKind, options: &CollectOptions) -> Vec<Dialled> {
+    let mut targets: Vec<(Name, u16, NameSource)> = Vec::new();
+    match kind {
+        ServerKind::Apid => {
+            for endpoint in &options.endpoints {
+                if let Ok(host) = Name::parse(&endpoint.host()) {
+                    targets.push((host, endpoint.port(), NameSource::Talosconfig));
+                }
+            }
+        }
+        ServerKind::KubeApiserver => {
+            if let Some(Address { host, port }) = &options.k8s_endpoint {
+                targets.push((host.clone(), *port, NameSource::K8sEndpoint));
+            }
+            let server = options.kubernetes.server.as_deref();
+            let server = server.and_then(|url| Address::from_server(url).ok());
+            for Address { host, port } in server.into_iter().flatten() {
+                let known = targets
+                    .iter()
+                    .any(|(known, at, _)| *known == host && *at == port);
+                if !known && may_dial(&host, options) {
+                    targets.push((host, port, NameSource::Kubeconfig));
+                }
+            }
+        }
+    }
+    let dialling = futures::stream::iter(targets)
+        .map(|(host, port, source)| dial(host, port, Some(source), options))
+        .buffered(options.concurrency.max(1));
+    dialling.collect().await
+}
+
+/// Looks at the server of one node.
+async fn look_at(
+    kind: ServerKind,
+    node: &AskedNode,
+    reached_as: Vec<(Name, NameSource)>,
+    given: Option<Dialled>,
+    options: &CollectOptions,
+) -> Result<Seen, NotChecked> {
+    let dialled = match given {
+        Some(given) => Some(given),
+        None => match own_address(node, options) {
+            Some(host) => Some(dial(host, own_port(kind), None, options).await),
+            None => None,
+        },
+    };
+    let failure = match dialled.map(|dialled| dialled.seen(kind, &node.name)) {
+        Some(Ok(seen)) => return Ok(Seen { reached_as, ..seen }),
+        Some(Err(failure)) => failure.to_string(),
+        None => "it has no address that can be dialled from here".to_owned(),
+    };
+    let held = match kind {
+        ServerKind::Apid => &node.reading.apid,
+        ServerKind::KubeApiserver => &node.reading.kube_apiserver,
+    };
+    let Held { chain, refusal } = held;
+    if chain.is_empty() {
+        let refusal = refusal.as_ref().map(|refusal| format!("; {refusal}"));
+        return Err(NotChecked {
+            node: node.name.clone(),
+            kind: Some(kind),
+            why: failure + refusal.as_deref().unwrap_or_default(),
+        });
+    }
+    Ok(Seen {
+        node: node.name.clone(),
+        kind,
+        source: Source::Resource,
+        address: None,
+        connection: None,
+        chain: chain.clone(),
+        reached_as,
+    })
+}
+
+/// Tells whether a server that was dialled at an address people gave is this node's: by the address, by the certificate
+/// that the node's resources hold, or by the host name in it.
+fn belongs(dialled: &Dialled, node: &AskedNode, kind: ServerKind) -> bool {
+    let facts = &node.reading.facts;
+    let is_address = Name::parse(&node.name).is_ok_and(|name| name == dialled.host)
+        || facts.addresses.contains(&dialled.host);
+    let held = match kind {
+        ServerKind::Apid => &node.reading.apid,
+        ServerKind::KubeApiserver => &node.reading.kube_apiserver,
+    };
+    is_address
+        || dialled.chain().first().is_some_and(|leaf| {
+            held.chain.first() == Some(leaf)
+                || facts
+                    .hostnames
+                    .iter()
+                    .any(|hostname| covers(leaf, hostname))
+        })
+}
+
+/// Chooses the address at which a node's own ports can be dialled.
+fn own_address(node: &AskedNode, options: &CollectOptions) -> Option<Name> {
+    let named = Name::parse(&node.name).ok();
+    let addresses = node.reading.facts.addresses.iter().cloned();
+    let mut candidates = named.into_iter().chain(addresses);
+    candidates.find(|candidate| may_dial(candidate, options))
+}
+
+/// Behind forwarded loopback ports a cluster's own addresses mean something else, or nothing, from here.
+fn may_dial(host: &Name, options: &CollectOptions) -> bool {
+    let forwarded = !options.endpoints.is_empty() && options.endpoints.iter().all(is_loopback);
+    match host {
+        Name::Ip(address) => address.is_loopback() || !forwarded,
+        Name::Dns(name) => name == "localhost" || !forwarded,
+    }
+}
+
+fn is_loopback(endpoint: &Endpoint) -> bool {
+    match endpoint.ip() {
+        Some(address) => address.is_loopback(),
+        None => endpoint.host().eq_ignore_ascii_case("localhost"),
+    }
+}
+
+fn own_port(kind: ServerKind) -> u16 {
+    match kind {
+        ServerKind::Apid => talos_client::DEFAULT_PORT,
+        ServerKind::KubeApiserver => talos_kube::DEFAULT_PORT,
+    }
+}
+
+async fn dial(
+    host: Name,
+    port: u16,
+    source: Option<NameSource>,
+    options: &CollectOptions,
+) -> Dialled {
+    let result = match resolve(&host, port).await {
+        Ok(address) => {
+            let options = ProbeOptions {
+                server_name: Some(host.clone()),
+                timeout: options.timeout,
+                ..ProbeOptions::default()
+            };
+            Ok(probe(address, &options).await)
+        }
+        Err(failure) => Err(failure),
+    };
+    Dialled {
+        address: Address {
+            host: host.clone(),
+            port,
+        }
+        .to_string(),
+        reached_as: source
+            .map(|source| (host.clone(), source))
+            .into_iter()
+            .collect(),
+        host,
+        result,
+    }
+}
+
+async fn resolve(host: &Name, port: u16) -> Result<SocketAddr, Failure> {
+    let name = match host {
+        Name::Ip(address) => return Ok(SocketAddr::new(IpAddr::clone(address), port)),
+        Name::Dns(name) => name.as_str(),
+    };
+    let unreachable = |message: String| Failure::Unreachable { message };
+    let mut found = tokio::net::lookup_host((name, port))
+        .await
+        .map_err(|error| unreachable(error.to_string()))?;
+    found
+        .next()
+        .ok_or_else(|| unreachable(format!("{name} has no address")))
+}
