@@ -127,7 +127,14 @@ impl Cluster {
     }
 
     /// Starts serving a further kind of objects, such as one that a later Kubernetes version removes.
-    pub fn serve_kube_kind(&self, group: &str, version: &str, kind: &str, plural: &str, namespaced: bool) {
+    pub fn serve_kube_kind(
+        &self,
+        group: &str,
+        version: &str,
+        kind: &str,
+        plural: &str,
+        namespaced: bool,
+    ) {
         let kind = Kind::custom(group, version, kind, plural, namespaced);
         self.kubernetes().catalog.serve(kind);
     }
@@ -151,12 +158,22 @@ impl Node {
     /// Sets the condition `Ready` of this machine's Node object.
     pub fn set_kube_node_ready(&self, ready: bool) {
         let kubernetes = &self.shared.kubernetes;
-        let Some(object) = kubernetes.node(self.name()) else { return };
+        let Some(object) = kubernetes.node(self.name()) else {
+            return;
+        };
         let now = self.shared.now();
         kubernetes.change(&object, now, |object| {
-            for condition in object["status"]["conditions"].as_array_mut().into_iter().flatten() {
+            for condition in object["status"]["conditions"]
+                .as_array_mut()
+                .into_iter()
+                .flatten()
+            {
                 if condition["type"] == "Ready" {
-                    let (status, reason) = if ready { ("True", "KubeletReady") } else { ("False", "KubeletNotReady") };
+                    let (status, reason) = if ready {
+                        ("True", "KubeletReady")
+                    } else {
+                        ("False", "KubeletNotReady")
+                    };
                     condition["status"] = status.into();
                     condition["reason"] = reason.into();
                     condition["lastTransitionTime"] = objects::seconds(now).into();
@@ -180,7 +197,8 @@ impl Kubernetes {
     /// Returns all objects of a kind, in all namespaces.
     pub(crate) fn all(&self, api_version: &str, kind: &str) -> Vec<Arc<Value>> {
         let kind = self.catalog.by_kind(api_version, kind);
-        kind.map(|kind| self.objects.list(&kind, None).0).unwrap_or_default()
+        kind.map(|kind| self.objects.list(&kind, None).0)
+            .unwrap_or_default()
     }
 
     /// Returns a pod of `kube-system`.
@@ -191,18 +209,31 @@ impl Kubernetes {
 
     /// Creates or replaces an object without asking anybody.
     pub(crate) fn store(&self, mut object: Value, now: Timestamp) -> Arc<Value> {
-        let Some(place) = self.place_of(&object) else { return Arc::new(object) };
+        let Some(place) = self.place_of(&object) else {
+            return Arc::new(object);
+        };
         defaults::complete(&mut object);
-        let stored = self.objects.write(&place, now, false, |_| Ok(Next::Put(object.clone())));
+        let stored = self
+            .objects
+            .write(&place, now, false, |_| Ok(Next::Put(object.clone())));
         stored.ok().flatten().unwrap_or_else(|| Arc::new(object))
     }
 
     /// Changes an object if it still exists, and tells whether that made a difference.
-    pub(crate) fn change(&self, object: &Value, now: Timestamp, edit: impl FnOnce(&mut Value)) -> bool {
-        let Some(place) = self.place_of(object) else { return false };
+    pub(crate) fn change(
+        &self,
+        object: &Value,
+        now: Timestamp,
+        edit: impl FnOnce(&mut Value),
+    ) -> bool {
+        let Some(place) = self.place_of(object) else {
+            return false;
+        };
         let mut before = None;
         let after = self.objects.write(&place, now, false, |live| {
-            let Some(live) = live.filter(|live| live["metadata"]["uid"] == object["metadata"]["uid"]) else {
+            let Some(live) =
+                live.filter(|live| live["metadata"]["uid"] == object["metadata"]["uid"])
+            else {
                 return Ok(Next::Keep);
             };
             before = Some(live["metadata"]["resourceVersion"].clone());
@@ -211,15 +242,20 @@ impl Kubernetes {
             Ok(Next::Put(new))
         });
         let after = after.ok().flatten();
-        after.is_some_and(|after| before.is_some_and(|before| after["metadata"]["resourceVersion"] != before))
+        after.is_some_and(|after| {
+            before.is_some_and(|before| after["metadata"]["resourceVersion"] != before)
+        })
     }
 
     /// Deletes an object if it still exists.
     pub(crate) fn remove(&self, object: &Value, now: Timestamp) {
-        let Some(place) = self.place_of(object) else { return };
+        let Some(place) = self.place_of(object) else {
+            return;
+        };
         // Deleting is never refused here.
         let _gone = self.objects.write(&place, now, false, |live| {
-            let same = live.is_some_and(|live| live["metadata"]["uid"] == object["metadata"]["uid"]);
+            let same =
+                live.is_some_and(|live| live["metadata"]["uid"] == object["metadata"]["uid"]);
             Ok(if same { Next::Delete } else { Next::Keep })
         });
     }
@@ -228,7 +264,10 @@ impl Kubernetes {
     pub(crate) async fn api_answers(&self) {
         let members: Vec<Arc<Member>> = lock(&self.members).values().cloned().collect();
         let mut waits = Vec::new();
-        for member in members.iter().filter(|member| member.identity.get().is_some()) {
+        for member in members
+            .iter()
+            .filter(|member| member.identity.get().is_some())
+        {
             let mut running = member.running.subscribe();
             waits.push(Box::pin(async move {
                 let _closed = running.wait_for(|running| *running).await;
@@ -259,9 +298,15 @@ impl Kubernetes {
 
     fn place_of(&self, object: &Value) -> Option<objects::Key> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let kind = self.catalog.by_kind(&text(&object["apiVersion"]), &text(&object["kind"]))?;
+        let kind = self
+            .catalog
+            .by_kind(&text(&object["apiVersion"]), &text(&object["kind"]))?;
         let metadata = &object["metadata"];
-        Some(key(&kind, &text(&metadata["namespace"]), &text(&metadata["name"])))
+        Some(key(
+            &kind,
+            &text(&metadata["namespace"]),
+            &text(&metadata["name"]),
+        ))
     }
 }
 
@@ -280,7 +325,10 @@ impl Member {
 pub(crate) async fn start(shared: &Arc<Shared>) -> Result<(), Error> {
     let kubernetes = &shared.kubernetes;
     // All machines of a fresh cluster say the same about Kubernetes.
-    let first = shared.control_planes().next().and_then(|node| node.documents());
+    let first = shared
+        .control_planes()
+        .next()
+        .and_then(|node| node.documents());
     let config = first.unwrap_or_default();
     let settings = Settings::read(&config, &shared.options.kubernetes_version);
     seed::basics(shared, &settings);
@@ -299,7 +347,13 @@ pub(crate) async fn start(shared: &Arc<Shared>) -> Result<(), Error> {
     for node in &shared.nodes {
         let (sender, receiver) = mpsc::unbounded_channel();
         *lock(&kubernetes.member(node.index).configs) = Some(sender);
-        shared.spawn(reactions::run(Arc::clone(shared), Arc::clone(node), receiver));
+        shared.spawn(reactions::run(
+            Arc::clone(shared),
+            Arc::clone(node),
+            receiver,
+        ));
+        shared.spawn(kubelet::report_starts(Arc::clone(shared), Arc::clone(node)));
+        shared.spawn(kubelet::run(Arc::clone(shared), Arc::clone(node)));
         if node.is_control_plane() {
             serve(shared, node)?;
         }
@@ -317,17 +371,24 @@ pub(crate) fn config_applied(shared: &Arc<Shared>, node: usize, config: &Arc<Doc
     }
 }
 
-/// Writes the Kubernetes resources of a node that boots with its active configuration.
+/// Writes the Kubernetes resources of a node that boots with its active configuration; one that is
+/// new joins the cluster.
 ///
 /// # Errors
 ///
-/// A certificate could not be made.
-pub(crate) async fn booted(shared: &Arc<Shared>, node: &NodeState) -> Result<(), Error> {
-    let Some(config) = node.documents() else { return Ok(()) };
+/// A certificate could not be made, or TLS not be set up.
+pub(crate) async fn booted(shared: &Arc<Shared>, node: &Arc<NodeState>) -> Result<(), Error> {
+    let Some(config) = node.documents() else {
+        return Ok(());
+    };
     let settings = Settings::read(&config, &shared.options.kubernetes_version);
     install(shared, node, &config, &settings).await?;
     if shared.kubernetes.node(&node.name).is_none() {
         seed::node(shared, node, &settings);
+        if node.is_control_plane() {
+            seed::mirror_pods(shared, node);
+            serve(shared, node)?;
+        }
     }
     Ok(())
 }
@@ -358,7 +419,10 @@ async fn install(
     let member = shared.kubernetes.member(node.index);
     *lock(&member.names) = talos::names(node, settings);
     tag(settings.image(Component::ApiServer)).clone_into(&mut lock(&member.version));
-    let tls_failed = |source| Error::Tls { owner: node.name.clone(), source };
+    let tls_failed = |source| Error::Tls {
+        owner: node.name.clone(),
+        source,
+    };
     match member.identity.get() {
         Some(identity) => identity.replace(&issued).map_err(tls_failed)?,
         None => {
@@ -370,18 +434,29 @@ async fn install(
     Ok(())
 }
 
-/// Serves the API on a control plane and runs its static pods.
+/// Serves the API on a control plane.
 fn serve(shared: &Arc<Shared>, node: &Arc<NodeState>) -> Result<(), Error> {
     let kubernetes = &shared.kubernetes;
     let member = kubernetes.member(node.index);
-    let minor = shared.options.kubernetes_version.split('.').nth(1).and_then(|minor| minor.parse().ok());
-    member.faults.refuse_streaming_lists(minor.unwrap_or(0) < FIRST_STREAMING_MINOR);
-    shared.spawn(kubelet::run(Arc::clone(shared), Arc::clone(node)));
-    let Some(identity) = member.identity.get().cloned() else { return Ok(()) };
+    let minor = shared
+        .options
+        .kubernetes_version
+        .split('.')
+        .nth(1)
+        .and_then(|minor| minor.parse().ok());
+    member
+        .faults
+        .refuse_streaming_lists(minor.unwrap_or(0) < FIRST_STREAMING_MINOR);
+    let Some(identity) = member.identity.get().cloned() else {
+        return Ok(());
+    };
     if node.kube_port.is_none() {
         return Ok(());
     }
-    let tls_failed = |source| Error::Tls { owner: node.name.clone(), source };
+    let tls_failed = |source| Error::Tls {
+        owner: node.name.clone(),
+        source,
+    };
     let provider = provider();
     let authority = shared.pki.kubernetes.certificate();
     let gate = Arc::new(Gate::new(authority, &provider).map_err(tls_failed)?);

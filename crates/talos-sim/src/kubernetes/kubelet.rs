@@ -1,4 +1,4 @@
-//! The kubelet of one node: it restarts static pods whose manifests changed, and keeps their mirror pods.
+//! The kubelet of one node: static pods and their mirror pods, and what it reports when it has started.
 
 use std::sync::Arc;
 
@@ -8,16 +8,53 @@ use tokio::time::sleep;
 use super::Member;
 use super::objects::seconds;
 use super::pods::{Container, Place, digest, mirror, report};
-use super::talos::{Component, K8S, STATIC_POD_STATUSES, STATIC_PODS, put, tag};
-use super::workloads::place;
+use super::talos::{Component, K8S, STATIC_POD_STATUSES, STATIC_PODS, kubelet_image, put, tag};
+use super::workloads::{is_ready, place};
+use crate::machine::publish_status;
 use crate::node::NodeState;
 use crate::shared::Shared;
+use crate::store::ChangeKind;
 
 /// A static pod whose manifest is not what runs.
 struct Restart {
     component: Component,
     manifest: Value,
     old: Option<Arc<Value>>,
+}
+
+/// Type of the resources that show which services run.
+const SERVICES: &str = "Services.v1alpha1.talos.dev";
+/// Type of the resource that shows whether a machine is ready.
+const MACHINE_STATUSES: &str = "MachineStatuses.runtime.talos.dev";
+
+/// Reports what a kubelet reports when its service has come up, until the cluster stops.
+pub(crate) async fn report_starts(shared: Arc<Shared>, node: Arc<NodeState>) {
+    let mut changes = node.store.changes("runtime", SERVICES);
+    loop {
+        let Ok(change) = changes.next().await else {
+            // The machine rebooted.
+            changes = node.store.changes("runtime", SERVICES);
+            started(&shared, &node).await;
+            continue;
+        };
+        if *change.resource.metadata.id != *"kubelet" {
+            continue;
+        }
+        // A tombstone still says healthy.
+        match change.kind {
+            ChangeKind::Destroyed => {
+                for status in node.store.list(K8S, STATIC_POD_STATUSES) {
+                    node.store
+                        .destroy(K8S, STATIC_POD_STATUSES, &status.metadata.id);
+                }
+            }
+            ChangeKind::Created | ChangeKind::Updated => {
+                if change.resource.spec.value()["healthy"] == true {
+                    started(&shared, &node).await;
+                }
+            }
+        }
+    }
 }
 
 /// Runs the static pods of a control plane until the cluster stops.
@@ -35,16 +72,81 @@ pub(crate) async fn run(shared: Arc<Shared>, node: Arc<NodeState>) {
     }
 }
 
+/// The first status that a healthy kubelet sends carries its version; then it looks at its pods again.
+async fn started(shared: &Shared, node: &NodeState) {
+    let kubernetes = &shared.kubernetes;
+    sleep(shared.options.delays.node_status).await;
+    kubernetes.api_answers().await;
+    let image = kubelet_image(node);
+    let Some(object) = kubernetes.node(&node.name) else {
+        return;
+    };
+    let place = place(&object);
+    let now = seconds(shared.now());
+    kubernetes.change(&object, shared.now(), |object| {
+        if let Some(image) = &image {
+            let version = tag(image)
+                .trim_end_matches("-fat")
+                .trim_end_matches("-slim");
+            object["status"]["nodeInfo"]["kubeletVersion"] = json!(format!("v{version}"));
+        }
+        for condition in object["status"]["conditions"]
+            .as_array_mut()
+            .into_iter()
+            .flatten()
+        {
+            condition["lastHeartbeatTime"] = json!(now);
+        }
+    });
+    if !node.is_control_plane() {
+        return;
+    }
+    // Only kube-scheduler has a readiness probe, which has to answer again.
+    let scheduler = kubernetes
+        .pod(&pod_name(Component::Scheduler, node))
+        .filter(|pod| is_ready(pod));
+    let probe = |ready: bool| {
+        if let Some(pod) = &scheduler {
+            let container = Container::Running { ready };
+            kubernetes.change(pod, shared.now(), |pod| {
+                report(pod, &place, &container, shared.now())
+            });
+        }
+        for component in Component::ALL {
+            if let Some(pod) = kubernetes.pod(&pod_name(component, node)) {
+                report_static_pod(shared, node, &pod);
+            }
+        }
+        publish_readiness(shared, node);
+    };
+    probe(false);
+    sleep(shared.options.delays.pod_ready).await;
+    probe(true);
+}
+
 /// Restarts every static pod whose manifest changed, in the order of facts/real-upgrade.md §3.
 async fn sync(shared: &Shared, node: &NodeState, member: &Member) {
-    let Some(place) = shared.kubernetes.node(&node.name).map(|object| place(&object)) else { return };
+    let Some(place) = shared
+        .kubernetes
+        .node(&node.name)
+        .map(|object| place(&object))
+    else {
+        return;
+    };
     let restarts = changed(shared, node);
     let delays = &shared.options.delays;
     for restart in &restarts {
         let spec = json!({ "phase": "Pending" });
         write_status(shared, node, &pod_name(restart.component, node), spec);
     }
-    if let Some(api) = restarts.iter().find(|restart| restart.component == Component::ApiServer) {
+    if restarts.is_empty() {
+        return;
+    }
+    publish_readiness(shared, node);
+    if let Some(api) = restarts
+        .iter()
+        .find(|restart| restart.component == Component::ApiServer)
+    {
         member.running.send_replace(false);
         member.faults.drop_watches();
         sleep(delays.api_server_outage).await;
@@ -60,24 +162,32 @@ async fn sync(shared: &Shared, node: &NodeState, member: &Member) {
         }
     }
     sleep(delays.mirror_pod).await;
-    let replaced: Vec<(Component, Arc<Value>)> = restarts
-        .iter()
-        .map(|restart| (restart.component, replace(shared, restart, &place)))
-        .collect();
-    for (component, pod) in &replaced {
-        come_up(shared, node, *component, pod, &place);
+    let mut replaced = Vec::new();
+    for restart in &restarts {
+        let pod = replace(shared, restart, &place);
+        come_up(shared, node, restart.component, &pod, &place);
+        replaced.push((restart.component, pod));
     }
-    sleep(delays.pod_ready).await;
-    for (component, pod) in &replaced {
-        become_ready(shared, node, member, *component, pod, &place);
+    // kube-apiserver has no probes to wait for.
+    for without_probes in [true, false] {
+        sleep(delays.pod_ready / 2).await;
+        for (component, pod) in &replaced {
+            if (*component == Component::ApiServer) == without_probes {
+                become_ready(shared, node, member, *component, pod, &place);
+            }
+        }
     }
+    publish_readiness(shared, node);
 }
 
-/// Finds the static pods that do not run as they are rendered.
+/// Finds the static pods that do not run as they are rendered, kube-apiserver last.
 fn changed(shared: &Shared, node: &NodeState) -> Vec<Restart> {
     let resources = node.store.list(K8S, STATIC_PODS);
-    let wanted = resources.iter().filter_map(|resource| {
-        Some((Component::of(&resource.metadata.id)?, resource.spec.value().clone()))
+    let wanted = resources.iter().rev().filter_map(|resource| {
+        Some((
+            Component::of(&resource.metadata.id)?,
+            resource.spec.value().clone(),
+        ))
     });
     wanted
         .filter_map(|(component, manifest)| {
@@ -86,7 +196,11 @@ fn changed(shared: &Shared, node: &NodeState) -> Vec<Restart> {
             let runs = old.as_ref().is_some_and(|pod| {
                 pod["metadata"]["annotations"]["kubernetes.io/config.mirror"] == hash
             });
-            (!runs).then_some(Restart { component, manifest, old })
+            (!runs).then_some(Restart {
+                component,
+                manifest,
+                old,
+            })
         })
         .collect()
 }
@@ -164,6 +278,40 @@ pub(crate) fn report_static_pod(shared: &Shared, node: &NodeState, pod: &Value) 
     write_status(shared, node, name, pod["status"].clone());
 }
 
+/// Says whether the machine is ready as far as its static pods go, if that changed.
+fn publish_readiness(shared: &Shared, node: &NodeState) {
+    let statuses = node.store.list(K8S, STATIC_POD_STATUSES);
+    let problems: Vec<String> = statuses
+        .iter()
+        .filter_map(|resource| {
+            let status = resource.spec.value();
+            let problem = if status["phase"] == "Pending" {
+                "pending"
+            } else if is_ready(&json!({ "status": status })) {
+                return None;
+            } else {
+                "not ready"
+            };
+            Some(format!("{} {problem}", resource.metadata.id))
+        })
+        .collect();
+    let reason = problems.join(", ");
+    let unmet: &[(&str, &str)] = if reason.is_empty() {
+        &[]
+    } else {
+        &[("staticPods", &reason)]
+    };
+    let shown = node.store.get("runtime", MACHINE_STATUSES, "machine");
+    let shown = shown.map(|resource| resource.spec.value()["status"]["unmetConditions"].clone());
+    let wanted: Vec<Value> = unmet
+        .iter()
+        .map(|(name, reason)| json!({ "name": name, "reason": reason }))
+        .collect();
+    if shown != Some(Value::Array(wanted)) {
+        publish_status(shared, node, unmet);
+    }
+}
+
 fn write_status(shared: &Shared, node: &NodeState, pod: &str, status: Value) {
     let id = format!("kube-system/{pod}");
     let owner = "k8s.KubeletStaticPodController";
@@ -175,5 +323,7 @@ fn pod_name(component: Component, node: &NodeState) -> String {
 }
 
 fn image(pod: &Value) -> &str {
-    pod["spec"]["containers"][0]["image"].as_str().unwrap_or_default()
+    pod["spec"]["containers"][0]["image"]
+        .as_str()
+        .unwrap_or_default()
 }

@@ -85,11 +85,7 @@ impl Objects {
     }
 
     /// Returns the objects of a kind, in all namespaces if none is named, and the revision of the list.
-    pub(crate) fn list(
-        &self,
-        kind: &Arc<Kind>,
-        namespace: Option<&str>,
-    ) -> (Vec<Arc<Value>>, u64) {
+    pub(crate) fn list(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> (Vec<Arc<Value>>, u64) {
         let state = self.state();
         let first = Key {
             kind: Arc::clone(kind),
@@ -198,11 +194,6 @@ impl Objects {
         let mut state = self.state();
         state.history.clear();
         state.compacted = state.revision;
-    }
-
-    /// Returns the present revision.
-    pub(crate) fn revision(&self) -> u64 {
-        self.state().revision
     }
 
     /// Returns a receiver that sees every new revision.

@@ -59,12 +59,7 @@ pub(crate) fn mirror(static_pod: &Value, place: &Place, now: Timestamp) -> Value
 }
 
 /// Returns a new pod of a workload: its template and owner, on no node yet.
-pub(crate) fn of_template(
-    template: &Value,
-    namespace: &str,
-    name: &str,
-    owner: &Value,
-) -> Value {
+pub(crate) fn of_template(template: &Value, namespace: &str, name: &str, owner: &Value) -> Value {
     let mut pod = json!({
         "apiVersion": "v1",
         "kind": "Pod",
@@ -100,8 +95,14 @@ pub(crate) fn report(pod: &mut Value, place: &Place, container: &Container, now:
         Container::Waiting(_) if pod["status"]["phase"] == "Running" => "Running",
         Container::Waiting(_) => "Pending",
     };
-    let containers = pod["spec"]["containers"].as_array().cloned().unwrap_or_default();
-    let names: Vec<&str> = containers.iter().filter_map(|item| item["name"].as_str()).collect();
+    let containers = pod["spec"]["containers"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    let names: Vec<&str> = containers
+        .iter()
+        .filter_map(|item| item["name"].as_str())
+        .collect();
     let condition = |name: &str, holds: bool| {
         let status = if holds { "True" } else { "False" };
         let mut condition = json!({
@@ -134,7 +135,9 @@ pub(crate) fn report(pod: &mut Value, place: &Place, container: &Container, now:
     let pod_address = if host_network {
         place.address.clone()
     } else {
-        status["podIP"].as_str().map_or_else(|| "10.244.0.2".to_owned(), str::to_owned)
+        status["podIP"]
+            .as_str()
+            .map_or_else(|| "10.244.0.2".to_owned(), str::to_owned)
     };
     status["conditions"] = conditions;
     status["containerStatuses"] = json!(statuses);
@@ -160,14 +163,11 @@ pub(crate) fn digest(value: &Value, length: usize) -> String {
     text
 }
 
-fn container_status(
-    item: &Value,
-    container: &Container,
-    ready: bool,
-    time: &str,
-) -> Value {
+fn container_status(item: &Value, container: &Container, ready: bool, time: &str) -> Value {
     let image = item["image"].as_str().unwrap_or_default();
-    let repository = image.rsplit_once(':').map_or(image, |(repository, _)| repository);
+    let repository = image
+        .rsplit_once(':')
+        .map_or(image, |(repository, _)| repository);
     let id = digest(&json!([image, time]), 64);
     let state = match container {
         Container::Waiting(reason) => json!({ "waiting": { "reason": reason } }),
@@ -202,9 +202,10 @@ fn container_status(
 /// Conditions whose status stays keep the time of their last transition.
 fn keep_transitions(old: &Value, mut new: Value) -> Value {
     for condition in new.as_array_mut().into_iter().flatten() {
-        let before = old.as_array().into_iter().flatten().find(|old| {
-            old["type"] == condition["type"] && old["status"] == condition["status"]
-        });
+        let before =
+            old.as_array().into_iter().flatten().find(|old| {
+                old["type"] == condition["type"] && old["status"] == condition["status"]
+            });
         if let Some(before) = before {
             condition["lastTransitionTime"] = before["lastTransitionTime"].clone();
         }
@@ -213,9 +214,16 @@ fn keep_transitions(old: &Value, mut new: Value) -> Value {
 }
 
 fn quality(pod: &Value) -> &'static str {
-    let containers = pod["spec"]["containers"].as_array().cloned().unwrap_or_default();
+    let containers = pod["spec"]["containers"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
     let asks = |item: &Value| {
         item["resources"]["requests"].is_object() || item["resources"]["limits"].is_object()
     };
-    if containers.iter().any(asks) { "Burstable" } else { "BestEffort" }
+    if containers.iter().any(asks) {
+        "Burstable"
+    } else {
+        "BestEffort"
+    }
 }

@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::sleep;
 
-use super::objects::seconds;
 use super::requests::KubeRequest;
 use super::seed::INVENTORY;
 use super::talos::{self, Settings};
 use super::{Member, lock};
 use crate::config::Documents;
+use crate::machine::restart_kubelet;
 use crate::node::NodeState;
 use crate::options::TalosVersion;
 use crate::shared::Shared;
@@ -28,6 +27,10 @@ pub(crate) async fn run(
 }
 
 async fn react(shared: &Arc<Shared>, node: &Arc<NodeState>, config: &Documents) {
+    if shared.kubernetes.node(&node.name).is_none() {
+        // It joins the cluster when it has booted.
+        return;
+    }
     let member = shared.kubernetes.member(node.index);
     let settings = Settings::read(config, &shared.options.kubernetes_version);
     if node.is_control_plane() {
@@ -64,9 +67,10 @@ async fn certificates(
     for names in [old, names] {
         sleep(shared.options.delays.certificate).await;
         // Issuing for names that were parsed fails only if the random source does.
-        if let (Ok(issued), Some(identity)) =
-            (talos::issue_serving(shared, node, names), member.identity.get())
-        {
+        if let (Ok(issued), Some(identity)) = (
+            talos::issue_serving(shared, node, names),
+            member.identity.get(),
+        ) {
             let _kept_if_unusable = identity.replace(&issued);
         }
     }
@@ -100,26 +104,4 @@ fn check_manifests(shared: &Shared, node: &NodeState) {
             mutating: method == "PUT",
         });
     }
-}
-
-/// Restarts the kubelet, after which the Node object shows its version.
-pub(crate) async fn restart_kubelet(shared: &Arc<Shared>, node: &Arc<NodeState>) {
-    // The service itself is the machine's; see `machine`.
-    node_status(shared, node).await;
-}
-
-/// The first status that a healthy kubelet sends carries its version.
-async fn node_status(shared: &Shared, node: &NodeState) {
-    sleep(shared.options.delays.node_status).await;
-    let Some(image) = talos::kubelet_image(node) else { return };
-    let Some(object) = shared.kubernetes.node(&node.name) else { return };
-    let now = seconds(shared.now());
-    shared.kubernetes.change(&object, shared.now(), |object| {
-        let version = talos::tag(&image);
-        let version = version.trim_end_matches("-fat").trim_end_matches("-slim");
-        object["status"]["nodeInfo"]["kubeletVersion"] = json!(format!("v{version}"));
-        for condition in object["status"]["conditions"].as_array_mut().into_iter().flatten() {
-            condition["lastHeartbeatTime"] = json!(now);
-        }
-    });
 }

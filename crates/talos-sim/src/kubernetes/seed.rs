@@ -30,20 +30,28 @@ pub(crate) fn basics(shared: &Shared, settings: &Settings) {
     let now = shared.now();
     for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
         store(json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } }));
-        store(config_map(name, "kube-root-ca.crt", json!({
-            "ca.crt": shared.pki.kubernetes.certificate().pem(),
-        })));
+        store(config_map(
+            name,
+            "kube-root-ca.crt",
+            json!({
+                "ca.crt": shared.pki.kubernetes.certificate().pem(),
+            }),
+        ));
         let account = json!({ "name": "default", "namespace": name });
         store(json!({ "apiVersion": "v1", "kind": "ServiceAccount", "metadata": account }));
     }
-    store(config_map("kube-system", "extension-apiserver-authentication", json!({
-        "client-ca-file": shared.pki.kubernetes.certificate().pem(),
-        "requestheader-allowed-names": "[\"front-proxy-client\"]",
-        "requestheader-client-ca-file": shared.pki.aggregator.certificate().pem(),
-        "requestheader-extra-headers-prefix": "[\"X-Remote-Extra-\"]",
-        "requestheader-group-headers": "[\"X-Remote-Group\"]",
-        "requestheader-username-headers": "[\"X-Remote-User\"]",
-    })));
+    store(config_map(
+        "kube-system",
+        "extension-apiserver-authentication",
+        json!({
+            "client-ca-file": shared.pki.kubernetes.certificate().pem(),
+            "requestheader-allowed-names": "[\"front-proxy-client\"]",
+            "requestheader-client-ca-file": shared.pki.aggregator.certificate().pem(),
+            "requestheader-extra-headers-prefix": "[\"X-Remote-Extra-\"]",
+            "requestheader-group-headers": "[\"X-Remote-Group\"]",
+            "requestheader-username-headers": "[\"X-Remote-User\"]",
+        }),
+    ));
     let since = now.strftime("%Y-%m-%d").to_string();
     let name = "kube-apiserver-legacy-service-account-token-tracking";
     store(config_map("kube-system", name, json!({ "since": since })));
@@ -61,17 +69,26 @@ pub(crate) fn basics(shared: &Shared, settings: &Settings) {
         },
     }));
     for (name, rules) in [
-        ("cluster-admin", json!([{ "apiGroups": ["*"], "resources": ["*"], "verbs": ["*"] }])),
-        ("system:node-proxier", json!([{
-            "apiGroups": [""],
-            "resources": ["endpoints", "nodes", "services"],
-            "verbs": ["list", "watch"],
-        }])),
-        ("system:node-bootstrapper", json!([{
-            "apiGroups": ["certificates.k8s.io"],
-            "resources": ["certificatesigningrequests"],
-            "verbs": ["create", "get", "list", "watch"],
-        }])),
+        (
+            "cluster-admin",
+            json!([{ "apiGroups": ["*"], "resources": ["*"], "verbs": ["*"] }]),
+        ),
+        (
+            "system:node-proxier",
+            json!([{
+                "apiGroups": [""],
+                "resources": ["endpoints", "nodes", "services"],
+                "verbs": ["list", "watch"],
+            }]),
+        ),
+        (
+            "system:node-bootstrapper",
+            json!([{
+                "apiGroups": ["certificates.k8s.io"],
+                "resources": ["certificatesigningrequests"],
+                "verbs": ["create", "get", "list", "watch"],
+            }]),
+        ),
     ] {
         store(json!({
             "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -84,7 +101,11 @@ pub(crate) fn basics(shared: &Shared, settings: &Settings) {
             "rules": rules,
         }));
     }
-    let holder = shared.control_planes().next().map(|node| node.name.clone()).unwrap_or_default();
+    let holder = shared
+        .control_planes()
+        .next()
+        .map(|node| node.name.clone())
+        .unwrap_or_default();
     for name in ["kube-controller-manager", "kube-scheduler"] {
         let holder = format!("{holder}_{}", random_uid());
         store(lease(shared, "kube-system", name, &holder, 15));
@@ -99,9 +120,19 @@ pub(crate) fn node(shared: &Shared, node: &NodeState, settings: &Settings) {
     let marks = [
         ("name", node.name.as_str()),
         ("address", &node.address.to_string()),
-        ("kubelet-version", &format!("v{}", tag(&settings.kubelet_image))),
+        (
+            "kubelet-version",
+            &format!("v{}", tag(&settings.kubelet_image)),
+        ),
         ("talos-version", shared.options.talos_version.tag()),
-        ("pod-subnet", &format!("10.{}.{}.0/24", 244 + node.index / 256 % 8, node.index % 256)),
+        (
+            "pod-subnet",
+            &format!(
+                "10.{}.{}.0/24",
+                244 + node.index / 256 % 8,
+                node.index % 256
+            ),
+        ),
         ("machine-id", &identity),
         ("boot-id", &random_uid()),
         ("now", &now),
@@ -115,15 +146,25 @@ pub(crate) fn node(shared: &Shared, node: &NodeState, settings: &Settings) {
         annotations["talos.dev/owned-labels"] = json!(
             "[\"node-role.kubernetes.io/control-plane\",\"node.kubernetes.io/exclude-from-external-load-balancers\"]"
         );
-        annotations["talos.dev/owned-taints"] = json!("[\"node-role.kubernetes.io/control-plane\"]");
+        annotations["talos.dev/owned-taints"] =
+            json!("[\"node-role.kubernetes.io/control-plane\"]");
         object["spec"]["taints"] =
             json!([{ "effect": "NoSchedule", "key": "node-role.kubernetes.io/control-plane" }]);
     }
     kubernetes.store(object, shared.now());
-    kubernetes.store(lease(shared, "kube-node-lease", &node.name, &node.name, 40), shared.now());
+    kubernetes.store(
+        lease(shared, "kube-node-lease", &node.name, &node.name, 40),
+        shared.now(),
+    );
     if node.is_control_plane() {
         let name = format!("apiserver-{}", suffix(26));
-        let mut lease = lease(shared, "kube-system", &name, &format!("{name}_{}", random_uid()), 3600);
+        let mut lease = lease(
+            shared,
+            "kube-system",
+            &name,
+            &format!("{name}_{}", random_uid()),
+            3600,
+        );
         lease["metadata"]["labels"] = json!({
             "apiserver.kubernetes.io/identity": "kube-apiserver",
             "kubernetes.io/hostname": node.name,
@@ -153,10 +194,16 @@ pub(crate) fn manifests(shared: &Shared, node: &NodeState) {
             }
             inventory[inventory_key(&object)] = json!("");
             let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-            let kind = kubernetes.catalog.by_kind(&text(&object["apiVersion"]), &text(&object["kind"]));
+            let kind = kubernetes
+                .catalog
+                .by_kind(&text(&object["apiVersion"]), &text(&object["kind"]));
             let Some(kind) = kind else { continue };
             let metadata = &object["metadata"];
-            let key = key(&kind, &text(&metadata["namespace"]), &text(&metadata["name"]));
+            let key = key(
+                &kind,
+                &text(&metadata["namespace"]),
+                &text(&metadata["name"]),
+            );
             // Built-in manifests are valid, so this cannot be refused.
             if let Ok(applied) = write.patch(&key, PatchKind::Apply { force: true }, &object) {
                 kubernetes.notice(&applied);
@@ -164,18 +211,28 @@ pub(crate) fn manifests(shared: &Shared, node: &NodeState) {
         }
     }
     if owned {
-        kubernetes.store(config_map("kube-system", INVENTORY, inventory), shared.now());
+        kubernetes.store(
+            config_map("kube-system", INVENTORY, inventory),
+            shared.now(),
+        );
     }
 }
 
 /// Starts the static pods of a control plane as they are rendered.
 pub(crate) fn mirror_pods(shared: &Shared, node: &NodeState) {
     let kubernetes = &shared.kubernetes;
-    let Some(object) = kubernetes.node(&node.name) else { return };
+    let Some(object) = kubernetes.node(&node.name) else {
+        return;
+    };
     let place = place(&object);
     for resource in node.store.list(K8S, STATIC_PODS) {
         let mut pod = mirror(resource.spec.value(), &place, shared.now());
-        report(&mut pod, &place, &Container::Running { ready: true }, shared.now());
+        report(
+            &mut pod,
+            &place,
+            &Container::Running { ready: true },
+            shared.now(),
+        );
         let pod = kubernetes.store(pod, shared.now());
         super::kubelet::report_static_pod(shared, node, &pod);
     }
@@ -191,7 +248,10 @@ fn inventory_key(object: &Value) -> String {
     if group == "rbac.authorization.k8s.io" {
         name = name.replace(':', "__");
     }
-    format!("{}_{name}_{group}_{kind}", text(&object["metadata"]["namespace"]))
+    format!(
+        "{}_{name}_{group}_{kind}",
+        text(&object["metadata"]["namespace"])
+    )
 }
 
 fn config_map(namespace: &str, name: &str, data: Value) -> Value {
@@ -238,8 +298,20 @@ mod tests {
                 "system:coredns",
                 "_system__coredns_rbac.authorization.k8s.io_ClusterRole",
             ),
-            ("v1", "ConfigMap", "kube-system", "coredns", "kube-system_coredns__ConfigMap"),
-            ("apps/v1", "DaemonSet", "kube-system", "kube-proxy", "kube-system_kube-proxy_apps_DaemonSet"),
+            (
+                "v1",
+                "ConfigMap",
+                "kube-system",
+                "coredns",
+                "kube-system_coredns__ConfigMap",
+            ),
+            (
+                "apps/v1",
+                "DaemonSet",
+                "kube-system",
+                "kube-proxy",
+                "kube-system_kube-proxy_apps_DaemonSet",
+            ),
         ] {
             let object = json!({
                 "apiVersion": version,

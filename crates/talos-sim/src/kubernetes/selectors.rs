@@ -24,14 +24,6 @@ impl Selection {
         })
     }
 
-    /// Returns the name that a field selector asks for, if any.
-    pub(crate) fn name(&self) -> Option<&str> {
-        self.fields.iter().find_map(|field| match &field.test {
-            Test::In(values) if field.key == "metadata.name" => values.first().map(String::as_str),
-            _ => None,
-        })
-    }
-
     /// Tells whether an object is selected.
     pub(crate) fn matches(&self, object: &Value) -> bool {
         let labels = &object["metadata"]["labels"];

@@ -16,9 +16,10 @@ use crate::shared::Shared;
 use crate::store::{Draft, Resource};
 
 pub(crate) use configs::{kubelet, kubelet_image, render, render_manifests};
-pub(crate) use secrets::{install as install_secrets, issue_serving, names, publish_names, reissue};
+pub(crate) use secrets::{
+    install as install_secrets, issue_serving, names, publish_names, reissue,
+};
 pub(crate) use settings::{Component, Settings, tag};
-pub(crate) use static_pods::StaticPod;
 pub(crate) use template::{Template, fill};
 
 /// Namespace of component configs and manifests.

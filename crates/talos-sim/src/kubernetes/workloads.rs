@@ -74,12 +74,20 @@ fn collect_garbage(shared: &Shared) -> bool {
     let kubernetes = &shared.kubernetes;
     let mut owners: Vec<Value> = Vec::new();
     for kind in ["DaemonSet", "Deployment", "ReplicaSet"] {
-        owners.extend(kubernetes.all("apps/v1", kind).iter().map(|owner| owner["metadata"]["uid"].clone()));
+        owners.extend(
+            kubernetes
+                .all("apps/v1", kind)
+                .iter()
+                .map(|owner| owner["metadata"]["uid"].clone()),
+        );
     }
     for (version, kind) in [("v1", "Pod"), ("apps/v1", "ReplicaSet")] {
         for object in kubernetes.all(version, kind) {
             let owner = &object["metadata"]["ownerReferences"][0];
-            let is_ours = matches!(owner["kind"].as_str(), Some("DaemonSet" | "Deployment" | "ReplicaSet"));
+            let is_ours = matches!(
+                owner["kind"].as_str(),
+                Some("DaemonSet" | "Deployment" | "ReplicaSet")
+            );
             if is_ours && !owners.contains(&owner["uid"]) {
                 kubernetes.remove(&object, shared.now());
                 return true;
@@ -99,13 +107,19 @@ async fn daemon_set(shared: &Shared, set: &Value) -> bool {
     let revision = digest(&set["spec"]["template"], 10);
     let mut by_node: BTreeMap<String, Vec<Arc<Value>>> = BTreeMap::new();
     for pod in owned(shared, "v1", "Pod", set) {
-        let node = pod["spec"]["nodeName"].as_str().unwrap_or_default().to_owned();
+        let node = pod["spec"]["nodeName"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
         by_node.entry(node).or_default().push(pod);
     }
     let places = places(shared);
     let next = places.iter().find(|place| {
         let pods = by_node.get(&place.node);
-        !pods.is_some_and(|pods| pods.iter().any(|pod| pod["metadata"]["labels"][REVISION] == *revision))
+        !pods.is_some_and(|pods| {
+            pods.iter()
+                .any(|pod| pod["metadata"]["labels"][REVISION] == *revision)
+        })
     });
     let Some(place) = next else {
         return daemon_set_status(shared, set, generation.clone());
@@ -120,7 +134,9 @@ async fn daemon_set(shared: &Shared, set: &Value) -> bool {
     }
     rest(pause).await;
     for pod in &old {
-        kubernetes.change(pod, shared.now(), |pod| report(pod, place, &Container::Terminated, shared.now()));
+        kubernetes.change(pod, shared.now(), |pod| {
+            report(pod, place, &Container::Terminated, shared.now())
+        });
     }
     let new = kubernetes.store(daemon_pod(set, place), shared.now());
     daemon_set_status(shared, set, generation.clone());
@@ -137,7 +153,9 @@ async fn deployment(shared: &Shared, deployment: &Value) -> bool {
     let kubernetes = &shared.kubernetes;
     let sets = owned(shared, "apps/v1", "ReplicaSet", deployment);
     let hash = digest(&deployment["spec"]["template"], 10);
-    let current = sets.iter().find(|set| set["metadata"]["labels"][TEMPLATE_HASH] == *hash);
+    let current = sets
+        .iter()
+        .find(|set| set["metadata"]["labels"][TEMPLATE_HASH] == *hash);
     let wanted = deployment["spec"]["replicas"].as_u64().unwrap_or(1);
     let Some(current) = current else {
         new_replica_set(shared, deployment);
@@ -148,7 +166,9 @@ async fn deployment(shared: &Shared, deployment: &Value) -> bool {
     let running = u64::try_from(pods.len()).unwrap_or_default();
     if running < wanted {
         let places = places(shared);
-        let Some(place) = places.iter().cycle().nth(pods.len()) else { return false };
+        let Some(place) = places.iter().cycle().nth(pods.len()) else {
+            return false;
+        };
         let pod = kubernetes.store(replica_pod(current), shared.now());
         deployment_status(shared, deployment);
         run_pod(shared, &pod, place, pause).await;
@@ -159,7 +179,10 @@ async fn deployment(shared: &Shared, deployment: &Value) -> bool {
         kubernetes.remove(extra, shared.now());
         return true;
     }
-    for set in sets.iter().filter(|set| set["metadata"]["uid"] != current["metadata"]["uid"]) {
+    for set in sets
+        .iter()
+        .filter(|set| set["metadata"]["uid"] != current["metadata"]["uid"])
+    {
         if let Some(old) = owned(shared, "v1", "Pod", set).first() {
             kubernetes.remove(old, shared.now());
             return true;
@@ -171,18 +194,29 @@ async fn deployment(shared: &Shared, deployment: &Value) -> bool {
 /// Lets a pod come up on a node.
 async fn run_pod(shared: &Shared, pod: &Value, place: &Place, pause: Duration) {
     let kubernetes = &shared.kubernetes;
-    kubernetes.change(pod, shared.now(), |pod| pod["spec"]["nodeName"] = json!(place.node));
+    kubernetes.change(pod, shared.now(), |pod| {
+        pod["spec"]["nodeName"] = json!(place.node)
+    });
     let waiting = Container::Waiting("ContainerCreating");
-    kubernetes.change(pod, shared.now(), |pod| report(pod, place, &waiting, shared.now()));
+    kubernetes.change(pod, shared.now(), |pod| {
+        report(pod, place, &waiting, shared.now())
+    });
     rest(pause).await;
     let running = Container::Running { ready: true };
-    kubernetes.change(pod, shared.now(), |pod| report(pod, place, &running, shared.now()));
+    kubernetes.change(pod, shared.now(), |pod| {
+        report(pod, place, &running, shared.now())
+    });
 }
 
 /// Stores a pod that runs.
 fn start(shared: &Shared, mut pod: Value, place: &Place) {
     pod["spec"]["nodeName"] = json!(place.node);
-    report(&mut pod, place, &Container::Running { ready: true }, shared.now());
+    report(
+        &mut pod,
+        place,
+        &Container::Running { ready: true },
+        shared.now(),
+    );
     shared.kubernetes.store(pod, shared.now());
 }
 
@@ -205,9 +239,16 @@ fn daemon_pod(set: &Value, place: &Place) -> Value {
 
 fn replica_pod(replica_set: &Value) -> Value {
     let name = replica_set["metadata"]["name"].as_str().unwrap_or_default();
-    let namespace = replica_set["metadata"]["namespace"].as_str().unwrap_or_default();
+    let namespace = replica_set["metadata"]["namespace"]
+        .as_str()
+        .unwrap_or_default();
     let template = &replica_set["spec"]["template"];
-    of_template(template, namespace, &format!("{name}-{}", suffix(5)), replica_set)
+    of_template(
+        template,
+        namespace,
+        &format!("{name}-{}", suffix(5)),
+        replica_set,
+    )
 }
 
 /// Creates the ReplicaSet of a Deployment's present template.
@@ -250,8 +291,11 @@ fn daemon_set_status(shared: &Shared, set: &Value, observed: Value) -> bool {
     let pods = owned(shared, "v1", "Pod", set);
     let desired = places(shared).len();
     let alive = |pod: &&Arc<Value>| pod["status"]["phase"] != "Failed";
-    let updated =
-        pods.iter().filter(alive).filter(|pod| pod["metadata"]["labels"][REVISION] == *revision).count();
+    let updated = pods
+        .iter()
+        .filter(alive)
+        .filter(|pod| pod["metadata"]["labels"][REVISION] == *revision)
+        .count();
     let ready = pods.iter().filter(|pod| is_ready(pod)).count();
     let mut status = json!({
         "currentNumberScheduled": pods.iter().filter(alive).count().min(desired),
@@ -268,7 +312,9 @@ fn daemon_set_status(shared: &Shared, set: &Value, observed: Value) -> bool {
     if ready < desired {
         status["numberUnavailable"] = json!(desired - ready);
     }
-    shared.kubernetes.change(set, shared.now(), |set| set["status"] = status)
+    shared
+        .kubernetes
+        .change(set, shared.now(), |set| set["status"] = status)
 }
 
 /// Writes the statuses of a Deployment and its ReplicaSets and tells whether that changed anything.
@@ -288,7 +334,10 @@ fn deployment_status(shared: &Shared, deployment: &Value) -> bool {
         ready += ready_pods;
         if is_current {
             updated = pods.len() as u64;
-            set["metadata"]["name"].as_str().unwrap_or_default().clone_into(&mut current_name);
+            set["metadata"]["name"]
+                .as_str()
+                .unwrap_or_default()
+                .clone_into(&mut current_name);
         }
         changed |= kubernetes.change(&set, shared.now(), |set| {
             set["spec"]["replicas"] = json!(size);
@@ -304,7 +353,10 @@ fn deployment_status(shared: &Shared, deployment: &Value) -> bool {
     let done = updated == wanted && all == wanted && ready == wanted;
     let time = seconds(shared.now());
     let condition = |kind: &str, holds: bool, reason: &str, message: &str| {
-        let old = deployment["status"]["conditions"].as_array().into_iter().flatten();
+        let old = deployment["status"]["conditions"]
+            .as_array()
+            .into_iter()
+            .flatten();
         let status = if holds { "True" } else { "False" };
         let since = old
             .filter(|old| old["type"] == kind && old["status"] == status && old["reason"] == reason)
@@ -361,7 +413,12 @@ fn owned(shared: &Shared, version: &str, kind: &str, owner: &Value) -> Vec<Arc<V
 
 /// Returns where pods can run: on every node of the cluster.
 fn places(shared: &Shared) -> Vec<Place> {
-    shared.kubernetes.all("v1", "Node").iter().map(|node| place(node)).collect()
+    shared
+        .kubernetes
+        .all("v1", "Node")
+        .iter()
+        .map(|node| place(node))
+        .collect()
 }
 
 /// Returns the place that a Node object describes.
@@ -374,7 +431,8 @@ pub(crate) fn place(node: &Value) -> Place {
     }
 }
 
-fn is_ready(pod: &Value) -> bool {
+/// Tells whether a pod has the condition `Ready`.
+pub(crate) fn is_ready(pod: &Value) -> bool {
     let conditions = pod["status"]["conditions"].as_array();
     conditions
         .into_iter()

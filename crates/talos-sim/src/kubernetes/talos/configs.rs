@@ -26,7 +26,12 @@ static KUBELET: Template = Template::new(|| {
 ///
 /// `pause` lies between the configs and the static pods. Resources whose content stays the same
 /// keep their versions, so that only what changed restarts.
-pub(crate) async fn render(shared: &Shared, node: &NodeState, settings: &Settings, pause: Duration) {
+pub(crate) async fn render(
+    shared: &Shared,
+    node: &NodeState,
+    settings: &Settings,
+    pause: Duration,
+) {
     let mut changed = Vec::new();
     for component in Component::ALL {
         let (kind, owner) = config_type(component);
@@ -49,7 +54,13 @@ pub(crate) async fn render(shared: &Shared, node: &NodeState, settings: &Setting
         ],
     });
     let owner = "k8s.ControlPlaneAuthorizationPolicyController";
-    put(shared, node, (CONTROL_PLANE, AUTHORIZATION, "authorization"), owner, authorization);
+    put(
+        shared,
+        node,
+        (CONTROL_PLANE, AUTHORIZATION, "authorization"),
+        owner,
+        authorization,
+    );
     sleep(pause).await;
 
     let old_files = files_version(node);
@@ -57,7 +68,13 @@ pub(crate) async fn render(shared: &Shared, node: &NodeState, settings: &Setting
     static_pod(shared, node, settings, Component::Scheduler, None);
     let owner = "k8s.RenderConfigsStaticPodController";
     let status = json!({ "ready": true, "version": config_files(node) });
-    put(shared, node, (CONTROL_PLANE, CONFIG_STATUSES, "static-pods"), owner, status);
+    put(
+        shared,
+        node,
+        (CONTROL_PLANE, CONFIG_STATUSES, "static-pods"),
+        owner,
+        status,
+    );
     let new_files = files_version(node);
     // The pod is rendered for the new config first and for the new config files after that.
     if changed.contains(&Component::ApiServer) && old_files.is_some() && old_files != new_files {
@@ -69,14 +86,19 @@ pub(crate) async fn render(shared: &Shared, node: &NodeState, settings: &Setting
 
 /// Writes the manifests of a control plane and tells whether any of them changed.
 pub(crate) fn render_manifests(shared: &Shared, node: &NodeState, settings: &Settings) -> bool {
-    let id = (CONTROL_PLANE, "BootstrapManifestsConfigs.kubernetes.talos.dev", "manifests");
+    let id = (
+        CONTROL_PLANE,
+        "BootstrapManifestsConfigs.kubernetes.talos.dev",
+        "manifests",
+    );
     let owner = "k8s.ControlPlaneBootstrapManifestsController";
     put(shared, node, id, owner, bootstrap_config(settings));
     let wanted = manifests(settings);
     let mut changed = false;
     for old in node.store.list(CONTROL_PLANE, MANIFESTS) {
         if !wanted.iter().any(|(id, _)| **id == *old.metadata.id) {
-            node.store.destroy(CONTROL_PLANE, MANIFESTS, &old.metadata.id);
+            node.store
+                .destroy(CONTROL_PLANE, MANIFESTS, &old.metadata.id);
             changed = true;
         }
     }
@@ -87,8 +109,18 @@ pub(crate) fn render_manifests(shared: &Shared, node: &NodeState, settings: &Set
         changed |= written.metadata.version != before;
     }
     let ids: Vec<&String> = wanted.iter().map(|(id, _)| id).collect();
-    let id = (CONTROL_PLANE, "ManifestStatuses.kubernetes.talos.dev", "manifests");
-    put(shared, node, id, "k8s.ManifestApplyController", json!({ "manifestsApplied": ids }));
+    let id = (
+        CONTROL_PLANE,
+        "ManifestStatuses.kubernetes.talos.dev",
+        "manifests",
+    );
+    put(
+        shared,
+        node,
+        id,
+        "k8s.ManifestApplyController",
+        json!({ "manifestsApplied": ids }),
+    );
     changed
 }
 
@@ -123,12 +155,17 @@ pub(crate) fn kubelet(shared: &Shared, node: &NodeState, settings: &Settings) ->
     }
     let id = (K8S, "KubeletSpecs.kubernetes.talos.dev", "kubelet");
     let before = version(node, id);
-    put(shared, node, id, "k8s.KubeletSpecController", spec).metadata.version != before
+    put(shared, node, id, "k8s.KubeletSpecController", spec)
+        .metadata
+        .version
+        != before
 }
 
 /// Returns the image that the kubelet is started with.
 pub(crate) fn kubelet_image(node: &NodeState) -> Option<String> {
-    let spec = node.store.get(K8S, "KubeletSpecs.kubernetes.talos.dev", "kubelet")?;
+    let spec = node
+        .store
+        .get(K8S, "KubeletSpecs.kubernetes.talos.dev", "kubelet")?;
     spec.spec.value()["image"].as_str().map(str::to_owned)
 }
 
@@ -146,8 +183,13 @@ fn static_pod(
     } else {
         component.name()
     };
-    let secrets = node.store.get(CONTROL_PLANE, "SecretStatuses.kubernetes.talos.dev", "static-pods");
-    let secrets = secrets.and_then(|status| status.spec.value()["version"].as_str().map(str::to_owned));
+    let secrets = node.store.get(
+        CONTROL_PLANE,
+        "SecretStatuses.kubernetes.talos.dev",
+        "static-pods",
+    );
+    let secrets =
+        secrets.and_then(|status| status.spec.value()["version"].as_str().map(str::to_owned));
     let pod = StaticPod {
         component,
         config: version(node, (CONTROL_PLANE, kind, config_id)),
@@ -155,18 +197,29 @@ fn static_pod(
         secrets: secrets.unwrap_or_else(|| "1".to_owned()),
     };
     let id = (K8S, STATIC_PODS, component.name());
-    put(shared, node, id, "k8s.ControlPlaneStaticPodController", pod.render(settings));
+    put(
+        shared,
+        node,
+        id,
+        "k8s.ControlPlaneStaticPodController",
+        pod.render(settings),
+    );
 }
 
 /// Returns the version of a resource, 0 if it does not exist.
 fn version(node: &NodeState, (namespace, kind, id): (&str, &str, &str)) -> u64 {
-    node.store.get(namespace, kind, id).map_or(0, |found| found.metadata.version)
+    node.store
+        .get(namespace, kind, id)
+        .map_or(0, |found| found.metadata.version)
 }
 
 /// Concatenates the versions of what the config files are made of.
 fn config_files(node: &NodeState) -> String {
     [
-        ("AdmissionControlConfigs.kubernetes.talos.dev", "admission-control"),
+        (
+            "AdmissionControlConfigs.kubernetes.talos.dev",
+            "admission-control",
+        ),
         ("AuditPolicyConfigs.kubernetes.talos.dev", "audit-policy"),
         (AUTHORIZATION, "authorization"),
         ("SchedulerConfigs.kubernetes.talos.dev", "kube-scheduler"),
@@ -176,22 +229,26 @@ fn config_files(node: &NodeState) -> String {
 }
 
 fn files_version(node: &NodeState) -> Option<String> {
-    let status = node.store.get(CONTROL_PLANE, CONFIG_STATUSES, "static-pods")?;
+    let status = node
+        .store
+        .get(CONTROL_PLANE, CONFIG_STATUSES, "static-pods")?;
     status.spec.value()["version"].as_str().map(str::to_owned)
 }
 
 fn config_type(component: Component) -> (&'static str, &'static str) {
     match component {
-        Component::ApiServer => {
-            ("APIServerConfigs.kubernetes.talos.dev", "k8s.ControlPlaneAPIServerController")
-        }
+        Component::ApiServer => (
+            "APIServerConfigs.kubernetes.talos.dev",
+            "k8s.ControlPlaneAPIServerController",
+        ),
         Component::ControllerManager => (
             "ControllerManagerConfigs.kubernetes.talos.dev",
             "k8s.ControlPlaneControllerManagerController",
         ),
-        Component::Scheduler => {
-            ("SchedulerConfigs.kubernetes.talos.dev", "k8s.ControlPlaneSchedulerController")
-        }
+        Component::Scheduler => (
+            "SchedulerConfigs.kubernetes.talos.dev",
+            "k8s.ControlPlaneSchedulerController",
+        ),
     }
 }
 
@@ -208,7 +265,11 @@ fn final_id(component: Component) -> &'static str {
 fn config(component: Component, settings: &Settings) -> Value {
     let resources = json!({ "requests": { "cpu": "", "memory": "" }, "limits": {} });
     let image = settings.image(component);
-    let extra_args = settings.extra_args.get(&component).cloned().unwrap_or_else(|| json!({}));
+    let extra_args = settings
+        .extra_args
+        .get(&component)
+        .cloned()
+        .unwrap_or_else(|| json!({}));
     match component {
         Component::ApiServer => json!({
             "image": image,

@@ -33,8 +33,11 @@ pub(crate) fn names(node: &NodeState, settings: &Settings) -> Vec<Name> {
         settings.service_address.clone(),
         endpoint_host(&settings.endpoint).to_owned(),
     ];
-    let mut names: BTreeSet<Name> =
-        fixed.iter().chain(&settings.api_server_names).filter_map(|name| parse(name)).collect();
+    let mut names: BTreeSet<Name> = fixed
+        .iter()
+        .chain(&settings.api_server_names)
+        .filter_map(|name| parse(name))
+        .collect();
     names.insert(Name::Ip(node.address));
     names.insert(Name::Ip(IpAddr::V4(Ipv4Addr::LOCALHOST)));
     names.into_iter().collect()
@@ -43,10 +46,20 @@ pub(crate) fn names(node: &NodeState, settings: &Settings) -> Vec<Name> {
 /// Writes `CertSANs/k8s` and tells whether that changed anything.
 pub(crate) fn publish_names(shared: &Shared, node: &NodeState, names: &[Name]) -> bool {
     let kind = "CertSANs.secrets.talos.dev";
-    let version = |node: &NodeState| node.store.get(SECRETS, kind, "k8s").map(|found| found.metadata.version);
+    let version = |node: &NodeState| {
+        node.store
+            .get(SECRETS, kind, "k8s")
+            .map(|found| found.metadata.version)
+    };
     let before = version(node);
     let owner = "secrets.KubernetesCertSANsController";
-    put(shared, node, (SECRETS, kind, "k8s"), owner, names_spec(names, ""));
+    put(
+        shared,
+        node,
+        (SECRETS, kind, "k8s"),
+        owner,
+        names_spec(names, ""),
+    );
     version(node) != before
 }
 
@@ -55,29 +68,49 @@ pub(crate) fn publish_names(shared: &Shared, node: &NodeState, names: &[Name]) -
 /// # Errors
 ///
 /// The certificate could not be made.
-pub(crate) fn issue_serving(shared: &Shared, node: &NodeState, names: Vec<Name>) -> Result<Issued, Error> {
+pub(crate) fn issue_serving(
+    shared: &Shared,
+    node: &NodeState,
+    names: Vec<Name>,
+) -> Result<Issued, Error> {
     let now = shared.now();
     let serving = shared.pki.kube_server(names, now)?;
-    let kubelet = shared.pki.kube_client("apiserver-kubelet-client", "system:masters", now)?;
+    let kubelet = shared
+        .pki
+        .kube_client("apiserver-kubelet-client", "system:masters", now)?;
     let proxy = LeafRequest {
         common_name: Some("front-proxy-client".to_owned()),
         organizations: Vec::new(),
         names: Vec::new(),
-        usage: LeafUsage { key_encipherment: true, server: false, client: true },
+        usage: LeafUsage {
+            key_encipherment: true,
+            server: false,
+            client: true,
+        },
         lifetime: YEAR,
         backdate: SignedDuration::ZERO,
     };
-    let proxy = shared.pki.aggregator.issue(&proxy, now).map_err(|source| Error::Certificate {
-        owner: "front-proxy-client".to_owned(),
-        source,
-    })?;
+    let proxy = shared
+        .pki
+        .aggregator
+        .issue(&proxy, now)
+        .map_err(|source| Error::Certificate {
+            owner: "front-proxy-client".to_owned(),
+            source,
+        })?;
     let spec = json!({
         "apiServer": pair(&serving),
         "apiServerKubeletClient": pair(&kubelet),
         "frontProxy": pair(&proxy),
     });
     let owner = "secrets.KubernetesDynamicCertsController";
-    put(shared, node, (SECRETS, DYNAMIC, "k8s-dynamic-certs"), owner, spec);
+    put(
+        shared,
+        node,
+        (SECRETS, DYNAMIC, "k8s-dynamic-certs"),
+        owner,
+        spec,
+    );
     Ok(serving)
 }
 
@@ -132,25 +165,41 @@ pub(crate) fn reissue(
     let id = (SECRETS, "KubernetesSecrets.secrets.talos.dev", "k8s-certs");
     let written = put(shared, node, id, "secrets.KubernetesController", spec);
     let status = json!({ "ready": true, "version": written.metadata.version.to_string() });
-    let id = (CONTROL_PLANE, "SecretStatuses.kubernetes.talos.dev", "static-pods");
-    put(shared, node, id, "k8s.RenderSecretsStaticPodController", status);
+    let id = (
+        CONTROL_PLANE,
+        "SecretStatuses.kubernetes.talos.dev",
+        "static-pods",
+    );
+    put(
+        shared,
+        node,
+        id,
+        "k8s.RenderSecretsStaticPodController",
+        status,
+    );
     Ok(())
 }
 
 /// Returns the host of an endpoint URL, without the brackets of an IPv6 address.
 pub(crate) fn endpoint_host(endpoint: &str) -> &str {
-    let rest = endpoint.split_once("://").map_or(endpoint, |(_, rest)| rest);
+    let rest = endpoint
+        .split_once("://")
+        .map_or(endpoint, |(_, rest)| rest);
     let authority = rest.split('/').next().unwrap_or_default();
     if let Some(inside) = authority.strip_prefix('[') {
         return inside.split(']').next().unwrap_or_default();
     }
-    authority.rsplit_once(':').map_or(authority, |(host, _)| host)
+    authority
+        .rsplit_once(':')
+        .map_or(authority, |(host, _)| host)
 }
 
 fn root_secrets(config: &Documents, settings: &Settings) -> Value {
     let at = |pointer: &str| config.at(pointer).cloned().unwrap_or_default();
     let url = |endpoint: &str| {
-        let host = endpoint.split_once("://").map_or(endpoint, |(_, rest)| rest);
+        let host = endpoint
+            .split_once("://")
+            .map_or(endpoint, |(_, rest)| rest);
         json!({
             "scheme": "https",
             "opaque": "",

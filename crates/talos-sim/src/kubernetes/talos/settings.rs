@@ -32,7 +32,9 @@ impl Component {
 
     /// Returns the component of a static pod.
     pub(crate) fn of(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|component| component.name() == name)
+        Self::ALL
+            .into_iter()
+            .find(|component| component.name() == name)
     }
 
     /// Returns the key below `cluster`.
@@ -91,10 +93,19 @@ pub(crate) struct Settings {
 impl Settings {
     /// Reads a configuration; images that it leaves out have the version `kubernetes`.
     pub(crate) fn read(config: &Documents, kubernetes: &str) -> Self {
-        let text = |pointer: &str| config.at(pointer).and_then(Value::as_str).map(str::to_owned);
+        let text = |pointer: &str| {
+            config
+                .at(pointer)
+                .and_then(Value::as_str)
+                .map(str::to_owned)
+        };
         let is = |pointer: &str| config.at(pointer).and_then(Value::as_bool).unwrap_or(false);
         let list = |pointer: &str, default: &str| -> Vec<String> {
-            let items = config.at(pointer).and_then(Value::as_array).into_iter().flatten();
+            let items = config
+                .at(pointer)
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten();
             let mut found: Vec<String> =
                 items.filter_map(Value::as_str).map(str::to_owned).collect();
             if found.is_empty() {
@@ -112,7 +123,10 @@ impl Settings {
         let extra_args = Component::ALL
             .map(|component| {
                 let pointer = format!("/cluster/{}/extraArgs", component.key());
-                (component, config.at(&pointer).cloned().unwrap_or_else(|| json!({})))
+                (
+                    component,
+                    config.at(&pointer).cloned().unwrap_or_else(|| json!({})),
+                )
             })
             .into();
         let proxy_image = image("proxy", "kube-proxy");
@@ -154,7 +168,10 @@ impl Settings {
 
     /// Returns the image of a component.
     pub(crate) fn image(&self, component: Component) -> &str {
-        self.images.get(&component).map(String::as_str).unwrap_or_default()
+        self.images
+            .get(&component)
+            .map(String::as_str)
+            .unwrap_or_default()
     }
 }
 
@@ -168,8 +185,15 @@ pub(crate) fn tag(image: &str) -> &str {
 
 /// Talos derives the mode from the image's version: nftables from 1.31 on.
 fn default_mode(image: &str) -> String {
-    let minor = tag(image).split('.').nth(1).and_then(|minor| minor.parse::<u32>().ok());
-    let mode = if minor.is_some_and(|minor| minor < 31) { "iptables" } else { "nftables" };
+    let minor = tag(image)
+        .split('.')
+        .nth(1)
+        .and_then(|minor| minor.parse::<u32>().ok());
+    let mode = if minor.is_some_and(|minor| minor < 31) {
+        "iptables"
+    } else {
+        "nftables"
+    };
     mode.to_owned()
 }
 
@@ -195,7 +219,10 @@ mod tests {
     fn what_a_configuration_leaves_out_has_defaults() {
         let config = Documents::read("machine:\n  type: controlplane\ncluster: {}\n").unwrap();
         let settings = Settings::read(&config, "1.33.4");
-        assert_eq!(settings.image(Component::Scheduler), "registry.k8s.io/kube-scheduler:v1.33.4");
+        assert_eq!(
+            settings.image(Component::Scheduler),
+            "registry.k8s.io/kube-scheduler:v1.33.4"
+        );
         assert_eq!(settings.kubelet_image, "ghcr.io/siderolabs/kubelet:v1.33.4");
         assert_eq!(settings.dns_address, "10.96.0.10");
         assert_eq!(settings.cni, "flannel");

@@ -51,7 +51,9 @@ impl StaticPod {
 
 /// Adds further arguments; one that is there already is replaced.
 fn add_arguments(command: &mut Value, extra: Option<&Value>) {
-    let Some(arguments) = command.as_array_mut() else { return };
+    let Some(arguments) = command.as_array_mut() else {
+        return;
+    };
     for (name, value) in extra.and_then(Value::as_object).into_iter().flatten() {
         let prefix = format!("--{name}=");
         arguments.retain(|argument| !argument.as_str().unwrap_or_default().starts_with(&prefix));
@@ -59,10 +61,16 @@ fn add_arguments(command: &mut Value, extra: Option<&Value>) {
             Value::Array(values) => values.iter().map(text).collect(),
             other => vec![text(other)],
         };
-        arguments.extend(values.into_iter().map(|value| json!(format!("{prefix}{value}"))));
+        arguments.extend(
+            values
+                .into_iter()
+                .map(|value| json!(format!("{prefix}{value}"))),
+        );
     }
 }
 
 fn text(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
 }

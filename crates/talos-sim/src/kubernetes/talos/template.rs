@@ -24,9 +24,11 @@ impl Template {
 pub(crate) fn fill(value: &Value, marks: &[(&str, &str)]) -> Value {
     match value {
         Value::String(text) if text.contains("{{") => {
-            let filled = marks.iter().fold(text.clone(), |text, (name, replacement)| {
-                text.replace(&format!("{{{{{name}}}}}"), replacement)
-            });
+            let filled = marks
+                .iter()
+                .fold(text.clone(), |text, (name, replacement)| {
+                    text.replace(&format!("{{{{{name}}}}}"), replacement)
+                });
             Value::String(filled)
         }
         Value::Array(items) => items.iter().map(|item| fill(item, marks)).collect(),
