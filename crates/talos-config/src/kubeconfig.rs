@@ -267,3 +267,6 @@ pub enum Error {
         source: crate::Error,
     },
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,6 +13,7 @@ use std::fmt;
 
 pub use credentials::{Credentials, Identity};
 pub use merge::Renamed;
+pub(crate) use merge::free_name;
 
 /// A talosconfig: its text and what the text says.
 #[derive(Clone, Debug)]
