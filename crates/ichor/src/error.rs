@@ -1,5 +1,7 @@
 //! The one error of the program: what failed, where, why, and what to do next, with the exit code that scripts see.
 
+mod below;
+
 use serde::Serialize;
 
 /// What a run that did not fail came to.
@@ -47,6 +49,8 @@ pub(crate) enum Code {
     Locked,
     /// Something that must hold first does not.
     Precondition,
+    /// Another change is under way, or the thing exists already.
+    Conflict,
     /// A dangerous step was not confirmed.
     NotConfirmed,
     /// The client certificate is expired, not yet valid, of the wrong kind, or was rejected.
@@ -72,7 +76,7 @@ impl Code {
             Self::ClosedPipe => 0,
             Self::Failed | Self::Unimplemented | Self::NotFound => 1,
             Self::Usage | Self::Invalid | Self::RefusedByNode => 2,
-            Self::Locked | Self::Precondition | Self::NotConfirmed => 5,
+            Self::Locked | Self::Precondition | Self::Conflict | Self::NotConfirmed => 5,
             Self::ClientCertificate | Self::NotAllowed | Self::Untrusted => 6,
             Self::Unreachable | Self::TimedOut => 7,
             Self::Interrupted => 130,

@@ -10,6 +10,7 @@
 
 mod cli;
 mod commands;
+mod connect;
 mod env;
 mod error;
 mod files;
@@ -19,7 +20,9 @@ mod nodes;
 mod output;
 mod report;
 mod runtime;
+mod secrets;
 mod session;
+mod times;
 mod values;
 
 use std::ffi::OsString;

@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::env::Env;
 use crate::error::{Code, Details, Error};
 use crate::io::Io;
+use crate::secrets::Secrets;
 
 /// How results are printed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -81,7 +82,7 @@ pub(crate) struct Output {
     io: Io,
     format: Format,
     color: bool,
-    secrets: Vec<String>,
+    secrets: Secrets,
     show_secrets: bool,
 }
 
@@ -94,7 +95,7 @@ impl Output {
             io,
             format: Format::Table,
             color,
-            secrets: Vec::new(),
+            secrets: Secrets::default(),
             show_secrets: false,
         }
     }
@@ -120,11 +121,7 @@ impl Output {
 
     /// Remembers secret values: from now on they are masked wherever they appear.
     pub(crate) fn learn_secrets(&mut self, values: impl IntoIterator<Item = String>) {
-        self.secrets
-            .extend(values.into_iter().filter(|value| value.len() >= MIN_SECRET));
-        self.secrets
-            .sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
-        self.secrets.dedup();
+        self.secrets.learn(values);
     }
 
     /// Tells whether a person reads the results.
@@ -191,7 +188,7 @@ impl Output {
 
     /// Prints a value as YAML.
     pub(crate) fn yaml<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
-        let text = to_yaml(&self.value(value)?)?;
+        let text = talos_config::yaml::write(&self.value(value)?);
         self.io.stdout.write_all(text.as_bytes())?;
         Ok(())
     }
@@ -325,29 +322,16 @@ impl Output {
         if self.show_secrets {
             return text.to_owned();
         }
-        let mut masked = text.to_owned();
-        for secret in &self.secrets {
-            if masked.contains(secret.as_str()) {
-                masked = masked.replace(secret.as_str(), MASK);
-            }
-        }
-        masked
+        self.secrets.mask(text)
     }
 
     fn value<T: Serialize + ?Sized>(&self, value: &T) -> Result<Value, Error> {
         let mut value =
             serde_json::to_value(value).map_err(|error| Error::of(Code::Failed, &error))?;
-        self.mask_value(&mut value);
-        Ok(value)
-    }
-
-    fn mask_value(&self, value: &mut Value) {
-        match value {
-            Value::String(text) => *text = self.mask(text),
-            Value::Array(items) => items.iter_mut().for_each(|item| self.mask_value(item)),
-            Value::Object(fields) => fields.values_mut().for_each(|field| self.mask_value(field)),
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        if !self.show_secrets {
+            self.secrets.mask_value(&mut value);
         }
+        Ok(value)
     }
 
     fn paint(&self, style: &str, text: &str) -> String {
@@ -376,14 +360,6 @@ pub(crate) fn column_list(headers: Vec<String>) -> Table {
     table
 }
 
-/// Writes a value as YAML, indented by four spaces as Talos users know it.
-pub(crate) fn to_yaml(value: &Value) -> Result<String, Error> {
-    let mut options = serde_saphyr::SerializerOptions::default();
-    options.indent_step = 4;
-    serde_saphyr::to_string_with_options(value, options)
-        .map_err(|error| Error::of(Code::Failed, &error))
-}
-
 fn place(details: &Details) -> Option<String> {
     match (&details.node, &details.endpoint) {
         (Some(node), Some(endpoint)) if node != endpoint => {
@@ -393,9 +369,3 @@ fn place(details: &Details) -> Option<String> {
         (None, None) => None,
     }
 }
-
-/// What is printed instead of a secret.
-const MASK: &str = "******";
-
-/// Shorter values are not searched for: they would mask unrelated text.
-const MIN_SECRET: usize = 8;

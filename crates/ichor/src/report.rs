@@ -102,7 +102,8 @@ pub(crate) fn outcome<T>(results: &[NodeResult<T>]) -> Outcome {
     }
 }
 
-fn entry<T>((node, result): &NodeResult<T>) -> Entry<'_, T> {
+/// Makes one node's part of a report.
+pub(crate) fn entry<T>((node, result): &NodeResult<T>) -> Entry<'_, T> {
     Entry {
         node,
         ok: result.is_ok(),

@@ -5,7 +5,7 @@ use schemars::{Schema, schema_for};
 use super::{sim, version};
 use crate::error::{Code, Error, Outcome};
 use crate::output::Output;
-use crate::report::Report;
+
 use crate::session::Session;
 
 /// Print the JSON Schema of a command's JSON output
