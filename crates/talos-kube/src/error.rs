@@ -16,6 +16,12 @@ pub enum Error {
         /// What is wrong with it.
         problem: &'static str,
     },
+    /// A node did not hand out a kubeconfig.
+    #[error("failed to fetch a kubeconfig")]
+    Talos {
+        /// The cause.
+        source: Box<talos_client::Error>,
+    },
     /// A kubeconfig has no such context, or the context leads nowhere.
     #[error("the kubeconfig cannot be used")]
     Context {
@@ -90,6 +96,22 @@ pub enum Error {
 }
 
 impl Error {
+    /// The HTTP status with which the API refused a request, if it did.
+    pub fn status(&self) -> Option<u16> {
+        self.refusal().map(|status| status.code)
+    }
+
+    /// What the API said when it refused a request, if it did.
+    pub fn refusal(&self) -> Option<&kube::core::Status> {
+        match self {
+            Self::Request { source, .. } => match source.as_ref() {
+                kube::Error::Api(status) => Some(status),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// Says what the user can do about it, where there is something.
     pub fn hint(&self) -> Option<String> {
         match self {

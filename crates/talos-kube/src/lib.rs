@@ -18,6 +18,7 @@ mod nodes;
 mod patience;
 mod pods;
 mod reach;
+mod through;
 mod verify;
 
 pub use access::Access;
@@ -28,3 +29,4 @@ pub use nodes::{CONTROL_PLANE_LABEL, Node};
 pub use patience::{Patience, Progress, Watcher, is_transient};
 pub use pods::{COMPONENT_LABEL, Component, ComponentPod};
 pub use reach::{Options, reach};
+pub use through::reach_through;

@@ -1,0 +1,88 @@
+//! How long to wait for what, and how to stop.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use talos_kube::Kubernetes;
+
+/// Pauses and budgets of an upgrade. Times in which the Kubernetes API is away do not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// Pause between two looks.
+    pub poll: Duration,
+    /// For a node to derive a component's configuration from its machine configuration.
+    pub config: Duration,
+    /// For a static pod to run and be ready.
+    pub pod: Duration,
+    /// For a static pod to stay as it is, before it counts as settled.
+    pub settle: Duration,
+    /// For the kubelet service to restart and be healthy.
+    pub kubelet: Duration,
+    /// For a node to report its new kubelet and be ready.
+    pub node: Duration,
+    /// For a node to render its manifests again.
+    pub manifests: Duration,
+    /// Longest pause between two pulls of the same image that fail in passing.
+    pub pull_retry: Duration,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            poll: Duration::from_secs(2),
+            config: Duration::from_secs(60),
+            pod: Duration::from_secs(300),
+            settle: Duration::from_secs(3),
+            kubelet: Duration::from_secs(300),
+            node: Duration::from_secs(180),
+            manifests: Duration::from_secs(60),
+            pull_retry: Duration::from_secs(5),
+        }
+    }
+}
+
+/// The time one thing may take.
+pub(crate) struct Budget<'a> {
+    kubernetes: &'a Kubernetes,
+    start: Instant,
+    away: Duration,
+    limit: Duration,
+}
+
+impl<'a> Budget<'a> {
+    pub(crate) fn new(kubernetes: &'a Kubernetes, limit: Duration) -> Self {
+        Self {
+            kubernetes,
+            start: Instant::now(),
+            away: kubernetes.away(),
+            limit,
+        }
+    }
+
+    /// The time used so far, without that in which the Kubernetes API was away.
+    pub(crate) fn used(&self) -> Duration {
+        let away = self.kubernetes.away().saturating_sub(self.away);
+        self.start.elapsed().saturating_sub(away)
+    }
+
+    pub(crate) fn is_spent(&self) -> bool {
+        self.used() >= self.limit
+    }
+}
+
+/// A request to stop at the next safe point: between two steps, never in the middle of one.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Asks to stop.
+    pub fn request(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
+    /// Tells whether somebody asked to stop.
+    pub fn is_requested(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
+    }
+}
