@@ -360,12 +360,18 @@ pub(crate) fn column_list(headers: Vec<String>) -> Table {
     table
 }
 
+/// Says where it failed, unless the message does.
 fn place(details: &Details) -> Option<String> {
-    match (&details.node, &details.endpoint) {
+    let said = |place: &&String| !details.message.contains(place.as_str());
+    match (
+        details.node.as_ref().filter(said),
+        details.endpoint.as_ref().filter(said),
+    ) {
         (Some(node), Some(endpoint)) if node != endpoint => {
             Some(format!("{node} (through {endpoint})"))
         }
-        (Some(place), _) | (None, Some(place)) => Some(place.clone()),
-        (None, None) => None,
+        (Some(node), _) => Some(node.clone()),
+        (None, Some(endpoint)) if details.node.is_none() => Some(endpoint.clone()),
+        (None, _) => None,
     }
 }

@@ -59,6 +59,14 @@ pub(crate) struct EventData<'a> {
     message: String,
 }
 
+impl std::fmt::Display for EventData<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let words = [self.r#type, &self.subject, &self.action, &self.message];
+        let said: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+        f.write_str(&said.join(" "))
+    }
+}
+
 /// Runs the verb.
 pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
     let tail = match (args.since, args.duration, args.tail) {

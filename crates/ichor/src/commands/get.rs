@@ -8,7 +8,7 @@ use futures::stream;
 use serde::Serialize;
 use serde_json::Value;
 use talos_client::jsonpath::Template;
-use talos_client::{Definition, Resource, resolve};
+use talos_client::{Definition, Kind, Resource, resolve};
 
 use self::document::Item;
 use crate::connect::Target;
@@ -100,9 +100,27 @@ impl Query {
     async fn ask(&self, node: &talos_client::Node) -> Result<Vec<Resource>, Error> {
         let resource_type = &self.definition.resource_type;
         Ok(match &self.id {
-            Some(id) => vec![node.get(&self.namespace, resource_type, id).await?],
+            Some(id) => {
+                let resource = node.get(&self.namespace, resource_type, id).await;
+                vec![resource.map_err(|error| self.explain(error))?]
+            }
             None => node.list(&self.namespace, resource_type).await?,
         })
+    }
+}
+
+impl Query {
+    /// Says what there is, where an id is not.
+    fn explain(&self, error: talos_client::Error) -> Error {
+        let is_missing = error.kind() == Kind::NotFound;
+        let error = Error::from(error);
+        if is_missing {
+            return error.hint(format!(
+                "`ichor get {}` lists what there is",
+                self.definition.id
+            ));
+        }
+        error
     }
 }
 

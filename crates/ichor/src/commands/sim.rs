@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use talos_config::talosconfig::TalosConfig;
 use talos_sim::{Cluster, MachineType, Options, TalosVersion};
 
 use crate::error::{Code, Error, Outcome};
@@ -127,7 +128,7 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
                 talos_version: up.talos_version.tag().to_owned(),
                 kubernetes_version: format!("v{version}"),
                 endpoint: cluster.endpoint().to_owned(),
-                talosconfig: write(&folder, "talosconfig", &cluster.talosconfig(&["os:admin"]))?,
+                talosconfig: write(&folder, "talosconfig", &talosconfig(&cluster)?)?,
                 kubeconfig: write(&folder, "kubeconfig", &cluster.kubeconfig())?,
                 nodes: cluster.nodes().iter().map(machine).collect(),
             };
@@ -166,6 +167,21 @@ fn announce(output: &mut Output, started: &Started) -> Result<(), Error> {
         }
     }
     output.flush()
+}
+
+/// Returns an administrator's talosconfig whose context lists the nodes, so that reading commands need no `-n`.
+fn talosconfig(cluster: &Cluster) -> Result<String, Error> {
+    let text = cluster.talosconfig(&["os:admin"]);
+    let mut config = TalosConfig::parse("the simulated cluster's talosconfig", &text)?;
+    let configured = cluster
+        .nodes()
+        .iter()
+        .filter(|node| node.machine_type() != MachineType::Unknown);
+    let nodes: Vec<String> = configured.map(|node| node.address().to_string()).collect();
+    if let Some(name) = config.current().map(str::to_owned) {
+        config.set_nodes(&name, &nodes)?;
+    }
+    Ok(config.text().to_owned())
 }
 
 fn machine(node: &talos_sim::Node) -> Machine {

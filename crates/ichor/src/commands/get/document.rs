@@ -130,6 +130,10 @@ impl<'a> Item<'a> {
         {
             let entry = match value {
                 Value::Null => format!("{key}:\n"),
+                // Plain, as a time; quoted it would be a text.
+                Value::String(time) if key == "created" || key == "updated" => {
+                    format!("{key}: {time}\n")
+                }
                 _ => yaml::write(&json!({ key: value })),
             };
             push_indented(&mut text, &entry);
