@@ -56,6 +56,7 @@ use crate::config::Documents;
 use crate::error::Error;
 use crate::node::{Node, NodeState};
 use crate::shared::Shared;
+use crate::store::ChangeKind;
 
 /// The Kubernetes side of one cluster.
 #[derive(Debug)]
@@ -65,6 +66,17 @@ pub(crate) struct Kubernetes {
     requests: Requests,
     /// What is particular to one node, by the node's index.
     members: Mutex<BTreeMap<usize, Arc<Member>>>,
+}
+
+/// Something that happened to an object of the simulated Kubernetes.
+#[derive(Debug, Clone)]
+pub struct KubeChange {
+    /// What happened.
+    pub kind: ChangeKind,
+    /// The object after it, or the last content of a deleted one.
+    pub object: Arc<Value>,
+    /// When it happened.
+    pub at: Timestamp,
 }
 
 /// What is particular to Kubernetes on one node.
@@ -119,6 +131,28 @@ impl Cluster {
     /// Returns the present objects of a kind such as `apps/v1` and `DaemonSet`.
     pub fn kube_objects(&self, api_version: &str, kind: &str) -> Vec<Arc<Value>> {
         self.kubernetes().all(api_version, kind)
+    }
+
+    /// Returns what happened to the objects of a kind, oldest first, as far as it is still known.
+    pub fn kube_changes(&self, api_version: &str, kind: &str) -> Vec<KubeChange> {
+        let changes = self.kubernetes().objects.known_changes();
+        let wanted = changes.into_iter().filter(|change| {
+            change.key.kind.kind == kind && change.key.kind.api_version() == api_version
+        });
+        wanted
+            .filter_map(|change| {
+                let (kind, object) = match (change.before, change.after) {
+                    (None, Some(after)) => (ChangeKind::Created, after),
+                    (Some(_), Some(after)) => (ChangeKind::Updated, after),
+                    (before, None) => (ChangeKind::Destroyed, before?),
+                };
+                Some(KubeChange {
+                    kind,
+                    object,
+                    at: change.at,
+                })
+            })
+            .collect()
     }
 
     /// Stores an object as a controller inside the cluster would, whatever the API would say about it.

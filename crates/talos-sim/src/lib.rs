@@ -38,7 +38,7 @@ pub use cluster::Cluster;
 pub use delays::Delays;
 pub use error::Error;
 pub use faults::{Faults, Reach, ServedCertificate};
-pub use kubernetes::{KubeFaults, KubeRequest};
+pub use kubernetes::{KubeChange, KubeFaults, KubeRequest};
 pub use node::{MachineType, Node};
 pub use options::{Options, Platform, TalosVersion};
 pub use store::{

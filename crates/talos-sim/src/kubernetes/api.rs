@@ -324,7 +324,9 @@ impl ApiServer {
                 };
                 let gone = write.delete(&key(kind, namespace, name), &options)?;
                 if kind.kind == "Namespace" && !dry_run {
-                    self.kubernetes().objects.clear_namespace(name);
+                    self.kubernetes()
+                        .objects
+                        .clear_namespace(name, self.shared.now());
                 }
                 if gone["metadata"]["deletionTimestamp"].is_string() {
                     return Ok(object(StatusCode::OK, &gone));

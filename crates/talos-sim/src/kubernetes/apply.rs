@@ -191,6 +191,8 @@ fn merge_lists(old: &[Value], new: &[Value], path: &mut Path) -> Value {
 fn differs(path: &Path, old: &Value, new: &Value) -> bool {
     match (get(old, path), get(new, path)) {
         (Some(_), Some(_)) if matches!(path.last(), Some(Step::Item(_))) => false,
+        // An empty map claims nothing inside the present one.
+        (Some(Value::Object(_)), Some(Value::Object(new))) if new.is_empty() => false,
         (left, right) => left != right,
     }
 }
@@ -324,7 +326,8 @@ mod tests {
     #[test]
     fn items_left_out_disappear_with_everything_inside() {
         let mut two = manifest(&json!({}), "i:1");
-        two["spec"]["template"]["spec"]["containers"][1] = json!({"name": "d", "image": "j:1"});
+        two["spec"]["template"]["spec"]["containers"] =
+            json!([{"name": "c", "image": "i:1"}, {"name": "d", "image": "j:1"}]);
         let mut live = apply(None, &two, "t", false, now()).unwrap();
         live["spec"]["template"]["spec"]["containers"][1]["resources"] = json!({});
         let one = apply(Some(&live), &manifest(&json!({}), "i:1"), "t", false, now()).unwrap();

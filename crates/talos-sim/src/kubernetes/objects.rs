@@ -29,6 +29,8 @@ pub(crate) struct Change {
     pub(crate) revision: u64,
     /// Where the object lives.
     pub(crate) key: Key,
+    /// When it happened.
+    pub(crate) at: Timestamp,
     /// The object before, absent if it was created.
     pub(crate) before: Option<Arc<Value>>,
     /// The object after, absent if it was deleted.
@@ -126,7 +128,7 @@ impl Objects {
                     let revision = state.revision + 1;
                     let mut last = old.as_ref().clone();
                     last["metadata"]["resourceVersion"] = json!(revision.to_string());
-                    state.commit(key, Some(Arc::new(last)), None);
+                    state.commit(key, now, Some(Arc::new(last)), None);
                     self.revision.send_replace(state.revision);
                 }
                 Ok(before)
@@ -150,7 +152,7 @@ impl Objects {
                 }
                 let object = Arc::new(sorted(object));
                 if !dry_run {
-                    state.commit(key, before, Some(Arc::clone(&object)));
+                    state.commit(key, now, before, Some(Arc::clone(&object)));
                     self.revision.send_replace(state.revision);
                 }
                 Ok(Some(object))
@@ -178,15 +180,20 @@ impl Objects {
     }
 
     /// Removes everything that lives in a namespace.
-    pub(crate) fn clear_namespace(&self, namespace: &str) {
+    pub(crate) fn clear_namespace(&self, namespace: &str, now: Timestamp) {
         let mut state = self.state();
         let inside = |key: &&Key| key.kind.namespaced && key.namespace == namespace;
         let keys: Vec<Key> = state.objects.keys().filter(inside).cloned().collect();
         for key in keys {
             let last = state.objects.get(&key).cloned();
-            state.commit(&key, last, None);
+            state.commit(&key, now, last, None);
         }
         self.revision.send_replace(state.revision);
+    }
+
+    /// Returns the changes that are still known, oldest first.
+    pub(crate) fn known_changes(&self) -> Vec<Change> {
+        self.state().history.iter().cloned().collect()
     }
 
     /// Forgets all history, so that watches from older versions are told `410 Gone`.
@@ -207,7 +214,13 @@ impl Objects {
 }
 
 impl State {
-    fn commit(&mut self, key: &Key, before: Option<Arc<Value>>, after: Option<Arc<Value>>) {
+    fn commit(
+        &mut self,
+        key: &Key,
+        at: Timestamp,
+        before: Option<Arc<Value>>,
+        after: Option<Arc<Value>>,
+    ) {
         self.revision += 1;
         match &after {
             Some(object) => self.objects.insert(key.clone(), Arc::clone(object)),
@@ -216,6 +229,7 @@ impl State {
         self.history.push_back(Change {
             revision: self.revision,
             key: key.clone(),
+            at,
             before,
             after,
         });
