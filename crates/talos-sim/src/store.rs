@@ -14,7 +14,8 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use jiff::Timestamp;
 use tokio::sync::watch;
 
-pub use changes::{BadBookmark, Change, ChangeKind, Changes, Lost, Start};
+pub(crate) use changes::{BadBookmark, Start};
+pub use changes::{Change, ChangeKind, Changes, Lost};
 pub use resource::{Draft, Metadata, Phase, Resource, Spec};
 
 use collection::Collection;
@@ -218,3 +219,6 @@ impl State {
 fn place(namespace: &str, kind: &str) -> Place {
     (Arc::from(namespace), Arc::from(kind))
 }
+
+#[cfg(test)]
+mod tests;

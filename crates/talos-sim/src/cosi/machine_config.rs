@@ -34,3 +34,33 @@ pub(crate) fn machine_config(id: &str, text: &str, version: TalosVersion) -> Dra
     }
     draft
 }
+
+#[cfg(test)]
+mod tests {
+    use prost::Message as _;
+    use serde_json::Value;
+    use talos_api::resource::config::MachineConfigSpec;
+
+    use super::machine_config;
+    use crate::options::TalosVersion;
+
+    const CONFIG: &str = "# mine\nversion: v1alpha1\nmachine:\n  type: worker \n---\nkind: X\n";
+
+    #[test]
+    fn both_encodings_hold_the_exact_text() {
+        for version in TalosVersion::ALL {
+            let draft = machine_config("v1alpha1", CONFIG, version);
+            let spec = draft.spec;
+            let bytes = MachineConfigSpec::decode(spec.proto(super::MACHINE_CONFIGS)).unwrap();
+            assert_eq!(bytes.yaml_marshalled, CONFIG.as_bytes());
+            if version == TalosVersion::V1_11_5 {
+                assert!(draft.annotations.is_empty());
+                assert_eq!(spec.yaml(), CONFIG);
+            } else {
+                assert_eq!(draft.annotations["talos.dev/yaml-spec"], "1");
+                let shown: Value = serde_saphyr::from_str(spec.yaml()).unwrap();
+                assert_eq!(shown, Value::from(CONFIG));
+            }
+        }
+    }
+}

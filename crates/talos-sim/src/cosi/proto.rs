@@ -13,11 +13,12 @@ use std::sync::LazyLock;
 use prost::Message as _;
 use prost_reflect::{
     Cardinality, DescriptorPool, DynamicMessage, FieldDescriptor, Kind, MapKey, MessageDescriptor,
-    ReflectMessage as _,
 };
 use serde_json::{Map, Value};
 
 use super::definitions;
+
+use names::Flags;
 
 /// Encodes a spec of a resource type; empty where the type has no protobuf form.
 pub(crate) fn encode(kind: &str, spec: &Value) -> Vec<u8> {
@@ -49,8 +50,7 @@ fn message(descriptor: &MessageDescriptor, value: &Value) -> DynamicMessage {
     filled
 }
 
-/// Finds a mapping's entries by the flattened names of the fields they belong to; what is inlined
-/// in YAML but a message of its own in protobuf is looked for by the caller's one-field rule.
+/// Finds a mapping's entries by the flattened names of the fields they belong to.
 fn by_name<'a>(
     descriptor: &MessageDescriptor,
     map: &'a Map<String, Value>,
@@ -75,9 +75,23 @@ fn any(field: &FieldDescriptor, value: &Value) -> Option<prost_reflect::Value> {
     }
     let items = match value {
         Value::Array(items) => items.iter().filter_map(|item| one(field, item)).collect(),
+        Value::Object(map) => map.iter().filter_map(|pair| entry(field, pair)).collect(),
         single => one(field, single).into_iter().collect(),
     };
     Some(prost_reflect::Value::List(items))
+}
+
+/// Encodes what is a mapping in YAML and a list of names with one value each in protobuf.
+fn entry(field: &FieldDescriptor, pair: (&String, &Value)) -> Option<prost_reflect::Value> {
+    let Kind::Message(descriptor) = field.kind() else {
+        return None;
+    };
+    let name = descriptor.get_field_by_name("name")?;
+    let status = descriptor.get_field_by_name("status")?;
+    let mut filled = DynamicMessage::new(descriptor);
+    filled.set_field(&name, prost_reflect::Value::String(pair.0.clone()));
+    filled.set_field(&status, one(&status, pair.1)?);
+    Some(prost_reflect::Value::Message(filled))
 }
 
 fn map(field: &FieldDescriptor, value: &Value) -> Option<prost_reflect::Value> {
@@ -122,9 +136,23 @@ fn integer(field: &FieldDescriptor, value: &Value) -> Option<i128> {
             .or_else(|| number.as_u64().map(i128::from)),
         Value::String(text) => text.parse().ok().or_else(|| {
             let flags = names::flags(field.parent_message().name(), field.name())?;
-            Some(texts::flags(&POOL.get_enum_by_name(flags)?, text))
+            Some(texts::flags(text, |flag| bit(flags, flag)))
         }),
         _ => None,
+    }
+}
+
+fn bit(flags: Flags, flag: &str) -> Option<u32> {
+    match flags {
+        Flags::Bits(bits) => bits
+            .iter()
+            .find(|(name, _)| *name == flag)
+            .map(|(_, bit)| *bit),
+        Flags::Enum(name) => {
+            let values = POOL.get_enum_by_name(name)?;
+            let bit = texts::number(&values, &Value::String(flag.to_owned()))?;
+            u32::try_from(bit).ok()
+        }
     }
 }
 
@@ -139,3 +167,6 @@ fn flat(name: &str) -> String {
 static POOL: LazyLock<DescriptorPool> = LazyLock::new(|| {
     DescriptorPool::decode(talos_api::DESCRIPTOR_SET).expect("the build wrote a valid set")
 });
+
+#[cfg(test)]
+mod tests;

@@ -56,15 +56,15 @@ pub(crate) struct Seeds {
     site: Site,
     now: Timestamp,
     /// Collections that are equal on all nodes: definitions, namespaces, members.
-    common: Vec<Items>,
+    common: Vec<Arc<Items>>,
     /// Instances without placeholders, ready to be shared, with the machines they belong to.
     fixed: Vec<(&'static Instance, Arc<Resource>)>,
     /// Instances to fill in for each node.
     templates: Vec<&'static Instance>,
 }
 
-/// All resources of one type in one namespace.
-type Items = Arc<BTreeMap<Arc<str>, Arc<Resource>>>;
+/// All resources of one type in one namespace, by id.
+type Items = BTreeMap<Arc<str>, Arc<Resource>>;
 
 /// One recorded resource; see data/cosi/README.md.
 #[derive(Debug, Deserialize)]
@@ -110,8 +110,7 @@ impl Seeds {
         ];
         let mut fixed = Vec::new();
         let mut templates = Vec::new();
-        let mut members: BTreeMap<(&str, &str), BTreeMap<Arc<str>, Arc<Resource>>> =
-            BTreeMap::new();
+        let mut members: BTreeMap<(&str, &str), Items> = BTreeMap::new();
         let known = |instance: &&Instance| {
             definitions::find(&instance.r#type).is_some_and(|d| d.exists_in(site.talos_version))
         };
@@ -146,7 +145,9 @@ impl Seeds {
             let Some(first) = items.values().next() else {
                 continue;
             };
-            if wanted(&first.metadata.kind) {
+            let described = &*first.metadata.namespace == "meta";
+            let configured = machine.kind != MachineType::Unknown;
+            if (described || configured) && wanted(&first.metadata.kind) {
                 store.seed_all(Arc::clone(items));
             }
         }
@@ -205,7 +206,7 @@ impl Each {
     }
 }
 
-fn described_types(version: TalosVersion, now: Timestamp) -> Items {
+fn described_types(version: TalosVersion, now: Timestamp) -> Arc<Items> {
     let types = definitions::all().iter().filter(|d| d.exists_in(version));
     items(
         types.map(|d| (d.kind.to_lowercase(), d.spec())),
@@ -214,7 +215,7 @@ fn described_types(version: TalosVersion, now: Timestamp) -> Items {
     )
 }
 
-fn described_namespaces(now: Timestamp) -> Items {
+fn described_namespaces(now: Timestamp) -> Arc<Items> {
     let names: Vec<(String, String)> =
         serde_json::from_str(include_str!("../../data/cosi/namespaces.json"))
             .expect("the list of namespaces is valid");
@@ -225,7 +226,7 @@ fn described_namespaces(now: Timestamp) -> Items {
 }
 
 /// Makes the resources of a type that describes others.
-fn items(specs: impl Iterator<Item = (String, Value)>, kind: &str, now: Timestamp) -> Items {
+fn items(specs: impl Iterator<Item = (String, Value)>, kind: &str, now: Timestamp) -> Arc<Items> {
     let made = specs.map(|(id, spec)| {
         let draft = Draft::new("meta", kind, &id, "meta", spec);
         let resource = Arc::new(draft.into_resource(1, now, now));
@@ -241,3 +242,6 @@ static INSTANCES: LazyLock<Vec<Instance>> = LazyLock::new(|| {
 
 /// Namespaces that hold something before a machine has a configuration.
 const BARE: [&str; 4] = ["hardware", "network", "perf", "runtime"];
+
+#[cfg(test)]
+pub(super) mod tests;

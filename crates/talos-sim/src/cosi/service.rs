@@ -165,3 +165,6 @@ fn timestamp(at: jiff::Timestamp) -> Timestamp {
 fn roles<T>(request: &Request<T>) -> Roles {
     request.extensions().get().cloned().unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests;

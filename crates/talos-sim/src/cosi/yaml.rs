@@ -11,7 +11,7 @@ pub(crate) fn render(value: &Value) -> String {
     match value {
         Value::Object(map) if !map.is_empty() => mapping(&mut out, map, 0, false),
         Value::Array(items) if !items.is_empty() => sequence(&mut out, items, 0, false),
-        _ => scalar(&mut out, value, STEP),
+        _ => scalar(&mut out, value, 0, STEP),
     }
     out
 }
@@ -38,7 +38,7 @@ fn mapping(out: &mut String, map: &Map<String, Value>, indent: usize, mut contin
             }
             _ => {
                 out.push(' ');
-                scalar(out, value, deeper);
+                scalar(out, value, indent, deeper);
             }
         }
     }
@@ -54,20 +54,23 @@ fn sequence(out: &mut String, items: &[Value], indent: usize, mut continued: boo
         match item {
             Value::Object(map) if !map.is_empty() => mapping(out, map, indent + 2, true),
             Value::Array(items) if !items.is_empty() => sequence(out, items, indent + 2, true),
-            _ => scalar(out, item, indent + 2),
+            _ => scalar(out, item, indent, indent + 2),
         }
     }
 }
 
-/// Writes what fits behind a key or dash, and the end of the line.
-fn scalar(out: &mut String, value: &Value, indent: usize) {
+/// Writes what fits behind a key or dash at column `indent`, and the end of the line; more lines
+/// go to the column `deeper`.
+fn scalar(out: &mut String, value: &Value, indent: usize, deeper: usize) {
     match value {
         Value::Null => out.push_str("null"),
         Value::Bool(flag) => out.push_str(if *flag { "true" } else { "false" }),
         Value::Number(number) => out.push_str(&number.to_string()),
         Value::Array(_) => out.push_str("[]"),
         Value::Object(_) => out.push_str("{}"),
-        Value::String(string) if fits_block(string) => return block(out, string, indent),
+        Value::String(string) if fits_block(string) => {
+            return block(out, string, indent, deeper);
+        }
         Value::String(string) => out.push_str(&inline(string)),
     }
     out.push('\n');
@@ -86,10 +89,10 @@ fn fits_block(string: &str) -> bool {
         && !string.chars().any(is_special)
 }
 
-fn block(out: &mut String, string: &str, indent: usize) {
+fn block(out: &mut String, string: &str, indent: usize, deeper: usize) {
     out.push('|');
     if string.starts_with([' ', '\n']) {
-        out.push_str(&STEP.to_string());
+        out.push_str(&(deeper - indent).to_string());
     }
     if !string.ends_with('\n') {
         out.push('-');
@@ -99,7 +102,7 @@ fn block(out: &mut String, string: &str, indent: usize) {
     out.push('\n');
     for line in string.strip_suffix('\n').unwrap_or(string).split('\n') {
         if !line.is_empty() {
-            pad(out, indent);
+            pad(out, deeper);
             out.push_str(line);
         }
         out.push('\n');
@@ -179,78 +182,4 @@ const INDICATORS: [char; 16] = [
 const STEP: usize = 4;
 
 #[cfg(test)]
-mod tests {
-    use expect_test::expect;
-    use serde_json::json;
-
-    use super::render;
-
-    #[test]
-    fn renders_like_the_recorded_machine() {
-        expect![[r##"
-            image: registry.k8s.io/kube-apiserver:v1.36.3
-            cloudProvider: ""
-            etcdServers:
-                - https://127.0.0.1:2379
-            extraArgs: {}
-            extraVolumes: []
-            advertisedAddress: $(POD_IP)
-            listenAddress: :50000
-            version: "1111"
-            firmware: "2.3"
-            hostIP: 10.5.0.2
-            jsonPath: '{.nodename}'
-            upstream: '#000 127.0.0.11'
-            user: null
-            since: "2026-11-30T16:12:18Z"
-            features: on
-            config:
-                - name: PodSecurity
-                  configuration:
-                    apiVersion: v1alpha1
-                    defaults:
-                        audit: restricted
-                - - 1
-            contents: |
-                127.0.0.1 localhost
-
-                  ::1
-            kept: |4+
-                 x
-
-            tail: "a \nb"
-        "##]]
-        .assert_eq(&render(&json!({
-            "image": "registry.k8s.io/kube-apiserver:v1.36.3",
-            "cloudProvider": "",
-            "etcdServers": ["https://127.0.0.1:2379"],
-            "extraArgs": {},
-            "extraVolumes": [],
-            "advertisedAddress": "$(POD_IP)",
-            "listenAddress": ":50000",
-            "version": "1111",
-            "firmware": "2.3",
-            "hostIP": "10.5.0.2",
-            "jsonPath": "{.nodename}",
-            "upstream": "#000 127.0.0.11",
-            "user": null,
-            "since": "2026-11-30T16:12:18Z",
-            "features": "on",
-            "config": [
-                {"name": "PodSecurity", "configuration": {
-                    "apiVersion": "v1alpha1", "defaults": {"audit": "restricted"}}},
-                [1],
-            ],
-            "contents": "127.0.0.1 localhost\n\n  ::1\n",
-            "kept": " x\n\n",
-            "tail": "a \nb",
-        })));
-    }
-
-    #[test]
-    fn renders_bare_scalars_and_lists() {
-        assert_eq!(render(&json!("controlplane")), "controlplane\n");
-        assert_eq!(render(&json!({})), "{}\n");
-        assert_eq!(render(&json!([{"a": 1}])), "- a: 1\n");
-    }
-}
+pub(super) mod tests;

@@ -33,7 +33,7 @@ pub enum ChangeKind {
 
 /// Where to begin following.
 #[derive(Clone, Copy, Debug)]
-pub enum Start<'a> {
+pub(crate) enum Start<'a> {
     /// With the next change.
     Now,
     /// This many changes back, or as many as are still known; only those of one id if it is given.
@@ -45,7 +45,7 @@ pub enum Start<'a> {
 /// A bookmark is of another boot, out of the history, or no bookmark at all.
 #[derive(Debug, thiserror::Error)]
 #[error("invalid watch bookmark")]
-pub struct BadBookmark;
+pub(crate) struct BadBookmark;
 
 /// Why changes stopped coming.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl Store {
     ///
     /// # Errors
     /// When a bookmark cannot be used (any more).
-    pub fn follow(
+    pub(crate) fn follow(
         &self,
         namespace: &str,
         kind: &str,
@@ -148,13 +148,21 @@ impl Changes {
         Ok(Some(change))
     }
 
+    /// Tells where the next change will be written, where this reader is, and how far behind it may be.
+    pub(crate) fn standing(&self) -> (i64, i64, i64) {
+        let state = self.store.read();
+        let collection = state.collections.get(&self.place);
+        let (next, capacity) = collection.map_or((0, 0), |c| (c.next(), c.capacity()));
+        (next, self.next, capacity)
+    }
+
     /// Returns the bookmark of the last change before the ones still to come.
-    pub fn bookmark(&self) -> Vec<u8> {
+    pub(crate) fn bookmark(&self) -> Vec<u8> {
         self.bookmark_of(self.next - 1)
     }
 
     /// Returns the bookmark of a change at `position`.
-    pub fn bookmark_of(&self, position: i64) -> Vec<u8> {
+    pub(crate) fn bookmark_of(&self, position: i64) -> Vec<u8> {
         let mut bytes = self.boot.to_vec();
         bytes.extend_from_slice(&position.to_be_bytes());
         bytes

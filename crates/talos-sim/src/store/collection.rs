@@ -16,8 +16,6 @@ pub(super) struct Collection {
     next: i64,
     /// The last events, the newest last: positions `next - history.len()..next`.
     history: VecDeque<Change>,
-    /// How many events the history may hold now.
-    capacity: usize,
 }
 
 impl Collection {
@@ -83,47 +81,46 @@ impl Collection {
 
     /// Returns the event at a position, if it is still known.
     pub(super) fn at(&self, position: i64) -> Option<&Change> {
-        let index = usize::try_from(position - self.oldest()).ok()?;
+        let oldest = self.next - length(&self.history);
+        let index = usize::try_from(position - oldest).ok()?;
         self.history.get(index)
     }
 
     /// Finds the position from which the last `count` events follow, counting those of one id only
     /// if it is given.
     pub(super) fn tail(&self, count: i32, id: Option<&str>) -> i64 {
-        let counts = |change: &&Change| id.is_none_or(|id| *change.resource.metadata.id == *id);
         let wanted = usize::try_from(count).unwrap_or_default();
-        let readable = self
-            .history
-            .iter()
-            .filter(|c| c.position >= self.readable());
-        readable
-            .rev()
-            .filter(counts)
-            .take(wanted)
-            .last()
-            .map_or(self.next, |change| change.position)
+        let counts = |change: &&Change| id.is_none_or(|id| *change.resource.metadata.id == *id);
+        let known = self.history.iter().rev().filter(counts);
+        let first = known.take(wanted).last();
+        first.map_or(self.next, |change| change.position)
     }
 
     /// Finds the position after a bookmark, which consists of the boot's prefix and a position.
+    ///
+    /// The oldest positions of a full history are refused, so that whoever starts there is not
+    /// overtaken at once.
     pub(super) fn after(&self, bookmark: &[u8], boot: [u8; 8]) -> Result<i64, BadBookmark> {
         let (prefix, position) = bookmark.split_at_checked(8).ok_or(BadBookmark)?;
         let position = i64::from_be_bytes(position.try_into().map_err(|_| BadBookmark)?);
-        let next = position.checked_add(1).ok_or(BadBookmark)?;
-        if prefix != boot || next < self.readable() || next > self.next {
+        let oldest = self.next - length(&self.history);
+        let first = (self.next - self.capacity() + GAP).max(oldest - 1);
+        if prefix != boot || position < first || position >= self.next {
             return Err(BadBookmark);
         }
-        Ok(next)
+        Ok(position + 1)
+    }
+
+    /// How many events the history may hold now: it doubles as events come.
+    pub(super) fn capacity(&self) -> i64 {
+        let mut capacity = SMALLEST_HISTORY;
+        while capacity < self.next && capacity < LARGEST_HISTORY {
+            capacity *= 2;
+        }
+        capacity
     }
 
     fn record(&mut self, kind: ChangeKind, resource: Arc<Resource>, old: Option<Arc<Resource>>) {
-        self.capacity = self.capacity.max(SMALLEST_HISTORY);
-        if self.history.len() == self.capacity {
-            if self.capacity < LARGEST_HISTORY {
-                self.capacity *= 2;
-            } else {
-                self.history.pop_front();
-            }
-        }
         self.history.push_back(Change {
             kind,
             resource,
@@ -131,20 +128,16 @@ impl Collection {
             position: self.next,
         });
         self.next += 1;
-    }
-
-    fn oldest(&self) -> i64 {
-        self.next - i64::try_from(self.history.len()).unwrap_or(i64::MAX)
-    }
-
-    /// The first position that is given out: a full history keeps a gap, so that a reader who
-    /// starts there is not overtaken at once.
-    fn readable(&self) -> i64 {
-        let full = self.history.len() == LARGEST_HISTORY;
-        self.oldest() + if full { GAP } else { 0 }
+        if length(&self.history) > self.capacity() {
+            self.history.pop_front();
+        }
     }
 }
 
-const SMALLEST_HISTORY: usize = 8;
-const LARGEST_HISTORY: usize = 1024;
+fn length(history: &VecDeque<Change>) -> i64 {
+    i64::try_from(history.len()).unwrap_or(i64::MAX)
+}
+
+const SMALLEST_HISTORY: i64 = 8;
+const LARGEST_HISTORY: i64 = 1024;
 const GAP: i64 = 4;

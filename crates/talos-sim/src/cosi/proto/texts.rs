@@ -5,13 +5,10 @@ use std::net::{IpAddr, SocketAddr};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use jiff::Timestamp;
-use prost_reflect::{
-    DynamicMessage, EnumDescriptor, MapKey, MessageDescriptor, ReflectMessage as _,
-    Value as Encoded,
-};
+use prost_reflect::{DynamicMessage, EnumDescriptor, MapKey, MessageDescriptor, Value as Encoded};
 use serde_json::Value;
 
-use super::flat;
+use super::{flat, names};
 
 /// Fills a message that has one meaning in all specs: times, durations, addresses, free content.
 pub(super) fn well_known(descriptor: &MessageDescriptor, value: &Value) -> Option<DynamicMessage> {
@@ -72,24 +69,21 @@ pub(super) fn number(descriptor: &EnumDescriptor, value: &Value) -> Option<i32> 
     if let Some(number) = text.split_once('(').and_then(|(_, n)| n.strip_suffix(')')) {
         return number.parse().ok();
     }
-    let wanted = flat(&text);
+    let wanted = flat(names::misspelled(&text).unwrap_or(&text));
     let values = || descriptor.values().map(|v| (flat(v.name()), v.number()));
     let exact = values().find(|(name, _)| *name == wanted);
-    let mut ending: Vec<_> = values()
-        .filter(|(name, _)| name.ends_with(&wanted))
-        .collect();
-    ending.sort_by_key(|(name, _)| name.len());
+    let ending = values().filter(|(name, _)| name.ends_with(&wanted));
     exact
-        .or_else(|| ending.into_iter().next())
+        .or_else(|| ending.min_by_key(|(name, _)| name.len()))
         .map(|(_, number)| number)
 }
 
-/// Adds up flags written as `UP,RUNNING` or `UP|RUNNING`.
-pub(super) fn flags(descriptor: &EnumDescriptor, text: &str) -> i128 {
+/// Adds up flags written as `UP,RUNNING` or `permanent|noprefixroute`.
+pub(super) fn flags(text: &str, bit: impl Fn(&str) -> Option<u32>) -> i128 {
     text.split([',', '|'])
-        .filter_map(|flag| number(descriptor, &Value::String(flag.trim().to_owned())))
-        .filter(|_| !text.is_empty())
-        .fold(0, |all, flag| all | i128::from(flag))
+        .filter(|flag| !flag.is_empty())
+        .filter_map(|flag| bit(flag.trim()))
+        .fold(0, |all, bit| all | i128::from(bit))
 }
 
 pub(super) fn flag(value: &Value) -> Option<bool> {

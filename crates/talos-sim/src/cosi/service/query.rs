@@ -18,12 +18,24 @@ impl Query {
     /// Reads the query of a request.
     pub(super) fn new(labels: Vec<LabelQuery>, id: Option<IdQuery>) -> Result<Self, Status> {
         let id = match id {
-            Some(query) if !query.regexp.is_empty() => Some(
-                Regex::new(&query.regexp)
-                    .map_err(|error| Status::invalid_argument(error.to_string()))?,
-            ),
+            Some(query) if !query.regexp.is_empty() => {
+                let compiled = Regex::new(&query.regexp).map_err(|error| {
+                    Status::invalid_argument(format!("failed to compile regexp: {error}"))
+                })?;
+                Some(compiled)
+            }
             _ => None,
         };
+        let terms = labels.iter().flat_map(|query| &query.terms);
+        if let Some(term) = terms
+            .into_iter()
+            .find(|t| Operation::try_from(t.op).is_err())
+        {
+            return Err(Status::unimplemented(format!(
+                "unsupported label query operator: {}",
+                term.op
+            )));
+        }
         Ok(Self { labels, id })
     }
 
@@ -50,32 +62,30 @@ impl Query {
 fn holds(term: &LabelTerm, resource: &Resource) -> bool {
     let label = resource.metadata.labels.get(&term.key);
     let first = term.value.first().map_or("", String::as_str);
-    let holds = match term.op() {
-        Operation::Exists => label.is_some(),
-        Operation::NotExists => label.is_none(),
-        Operation::Equal => label.is_some_and(|label| label == first),
-        Operation::In => label.is_some_and(|label| term.value.contains(label)),
-        ordering => {
-            let Some(label) = label else { return false };
-            let holds = match ordering {
-                Operation::Lt => Some(label.as_str() < first),
-                Operation::Lte => Some(label.as_str() <= first),
-                Operation::LtNumeric => number(label).zip(number(first)).map(|(a, b)| a < b),
-                _ => number(label).zip(number(first)).map(|(a, b)| a <= b),
-            };
-            // A comparison that makes no sense does not hold, inverted or not.
-            let Some(holds) = holds else { return false };
-            holds
+    let numbers = |label: &str| number(label).zip(number(first));
+    let holds = match (term.op(), label) {
+        (Operation::Exists, _) => Some(label.is_some()),
+        (Operation::Equal, _) => Some(label.is_some_and(|label| label == first)),
+        (Operation::In, _) => Some(label.is_some_and(|label| term.value.contains(label))),
+        (Operation::Lt, Some(label)) => Some(label.as_str() < first),
+        (Operation::Lte, Some(label)) => Some(label.as_str() <= first),
+        (Operation::LtNumeric, Some(label)) => numbers(label).map(|(a, b)| a < b),
+        (Operation::LteNumeric, Some(label)) => numbers(label).map(|(a, b)| a <= b),
+        (Operation::Lt | Operation::Lte | Operation::LtNumeric | Operation::LteNumeric, None) => {
+            None
         }
+        // What is left is the deprecated opposite of `Exists`.
+        _ => Some(label.is_none()),
     };
-    holds != term.invert
+    // A comparison that makes no sense does not hold, inverted or not.
+    holds.is_some_and(|holds| holds != term.invert)
 }
 
 /// Reads an integer with an optional decimal or binary suffix, such as `4Gi`.
 fn number(text: &str) -> Option<i128> {
     let text = text.trim();
     let digits = text
-        .find(|c: char| !c.is_ascii_digit() && c != '-' && c != '+')
+        .find(|c: char| !c.is_ascii_digit() && c != '-')
         .unwrap_or(text.len());
     let (number, suffix) = text.split_at(digits);
     let factor: i128 = match suffix.trim().to_ascii_lowercase().as_str() {

@@ -21,20 +21,25 @@ pub(super) fn start(
     let options = request.options.unwrap_or_default();
     let query = Query::new(options.label_query, options.id_query)?;
     let single = request.id;
-    if single.is_some() && (options.bootstrap_contents || query.has_labels()) {
-        return Err(Status::unimplemented(
-            "bootstrap contents and label queries are not supported for a single resource",
-        ));
-    }
     let bookmark = options.start_from_bookmark;
     let tail = options.tail_events;
-    let starts = [options.bootstrap_contents, tail != 0, bookmark.is_some()];
-    if starts.iter().filter(|given| **given).count() > 1 {
+    if single.is_some() && options.bootstrap_contents {
+        return Err(not_for_one("bootstrap contents"));
+    }
+    if single.is_some() && query.has_labels() {
+        return Err(not_for_one("label query"));
+    }
+    if options.bootstrap_contents && (tail != 0 || bookmark.is_some()) {
         return Err(Status::unknown(
-            "bootstrap contents, tail events and start from bookmark exclude each other",
+            "cannot use BootstrapContents with TailEvents and StartFromBookmark options",
         ));
     }
     let begin = match &bookmark {
+        Some(_) if tail != 0 => {
+            return Err(Status::unknown(
+                "cannot use both TailEvents and StartFromBookmark options",
+            ));
+        }
         Some(bytes) => Start::Bookmark(bytes),
         None if tail != 0 => Start::Tail(tail, single.as_deref()),
         None => Start::Now,
@@ -145,7 +150,7 @@ impl Watch {
             }
         }
         let mut event = Vec::new();
-        if self.aggregated {
+        if self.aggregated && self.single.is_none() {
             event = std::mem::take(&mut self.pending);
             event.reverse();
             while let Ok(Some(change)) = self.changes.try_next() {
@@ -166,11 +171,16 @@ impl Watch {
             Lost::Overrun if self.quiet => std::future::pending().await,
             Lost::Overrun => {
                 self.state = Stage::Silent;
-                let mut event = plain(EventType::Errored, self.tombstone(""));
-                event.error = Some(format!(
-                    "buffer overrun: namespace {:?} type {:?}",
-                    self.namespace, self.kind
-                ));
+                let (write, read, capacity) = self.changes.standing();
+                let event = api::Event {
+                    event_type: EventType::Errored.into(),
+                    error: Some(format!(
+                        "buffer overrun: namespace {:?} type {:?}, write pos {write}, pos {read}, \
+                         capacity {capacity}",
+                        self.namespace, self.kind
+                    )),
+                    ..api::Event::default()
+                };
                 Some(Ok(api::WatchResponse { event: vec![event] }))
             }
         }
@@ -225,6 +235,10 @@ impl Watch {
             spec: Some(api::Spec::default()),
         }
     }
+}
+
+fn not_for_one(what: &str) -> Status {
+    Status::unimplemented(format!("{what} is not implemented for resource watch"))
 }
 
 fn plain(kind: EventType, resource: api::Resource) -> api::Event {
