@@ -17,6 +17,7 @@ use talos_api::machine;
 use tonic::Status;
 use tonic::body::Body;
 
+pub(crate) use apply::roll_back;
 pub(crate) use services::restart_kubelet;
 pub(crate) use state::MachineState;
 pub(crate) use status::publish as publish_status;

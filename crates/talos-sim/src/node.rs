@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::certificates::Certificates;
 use crate::config::{Configs, Documents};
 use crate::faults::Faults;
-use crate::machine::MachineState;
+use crate::machine::{self, MachineState};
 use crate::net::Port;
 use crate::shared::Shared;
 use crate::store::Store;
@@ -82,6 +82,11 @@ impl Node {
     /// Puts a file onto the machine, for `Read` to find.
     pub fn write_file(&self, path: &str, content: &[u8]) {
         self.state().machine.write_file(path, content.to_vec());
+    }
+
+    /// Lets the time of a configuration on trial run out now; tells whether there was one.
+    pub fn expire_trial(&self) -> bool {
+        machine::roll_back(&self.shared, &self.shared.nodes[self.index])
     }
 
     /// Public key fingerprint of what apid presents in maintenance mode, as `--cert-fingerprint` takes it.

@@ -35,6 +35,8 @@ struct State {
     rebooting: bool,
     /// Number of the last trial; an older trial's timer does nothing.
     trial: u64,
+    /// What the running trial falls back to.
+    before: Option<Arc<ConfigText>>,
 }
 
 impl Apply {
@@ -42,7 +44,7 @@ impl Apply {
     pub(crate) fn booted(&self) {
         let mut state = self.lock();
         state.rebooting = false;
-        state.trial += 1;
+        state.before = None;
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -71,7 +73,7 @@ pub(crate) async fn apply(
     }
     let asked = Mode::try_from(request.mode).unwrap_or(Mode::Reboot);
     if asked != Mode::Try {
-        apply.lock().trial += 1;
+        apply.lock().before = None;
     }
 
     let text = String::from_utf8_lossy(&request.data).into_owned();
@@ -232,6 +234,7 @@ fn roll_back_later(
 ) {
     let trial = {
         let mut state = node.machine.apply.lock();
+        state.before = Some(before);
         state.trial += 1;
         state.trial
     };
@@ -242,8 +245,17 @@ fn roll_back_later(
     let (shared, node) = (shared.clone(), node.clone());
     shared.clone().spawn(async move {
         tokio::time::sleep(timeout).await;
-        if node.machine.apply.lock().trial == trial {
-            activate(&shared, &node, before);
+        let is_last = node.machine.apply.lock().trial == trial;
+        if is_last {
+            roll_back(&shared, &node);
         }
     });
+}
+
+/// Ends a running trial; tells whether there was one.
+pub(crate) fn roll_back(shared: &Arc<Shared>, node: &Arc<NodeState>) -> bool {
+    let before = node.machine.apply.lock().before.take();
+    let Some(before) = before else { return false };
+    activate(shared, node, before);
+    true
 }
