@@ -22,6 +22,7 @@ mod cosi;
 mod delays;
 mod error;
 mod faults;
+mod foreign_keys;
 mod grpc;
 mod kubernetes;
 mod machine;
