@@ -194,15 +194,12 @@ impl Session {
 
     /// Has the secrets of a context masked from now on.
     fn learn(&mut self, context: &Context) {
-        let mut secrets: Vec<String> = context
-            .key
-            .iter()
-            .map(|key| key.reveal().to_owned())
-            .collect();
-        if let talosconfig::Auth::Basic { password, .. } = &context.auth {
-            secrets.push(password.reveal().to_owned());
+        if let Some(key) = &context.key {
+            self.output.learn_secret(key.reveal());
         }
-        self.output.learn_secrets(secrets);
+        if let talosconfig::Auth::Basic { password, .. } = &context.auth {
+            self.output.learn_secret(password.reveal());
+        }
     }
 }
 

@@ -20,7 +20,6 @@ mod nodes;
 mod output;
 mod report;
 mod runtime;
-mod secrets;
 mod session;
 mod times;
 mod values;

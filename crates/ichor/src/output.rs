@@ -6,11 +6,11 @@ use std::str::FromStr;
 use comfy_table::{ContentArrangement, Table};
 use serde::Serialize;
 use serde_json::Value;
+use talos_config::mask::Secrets;
 
 use crate::env::Env;
 use crate::error::{Code, Details, Error};
 use crate::io::Io;
-use crate::secrets::Secrets;
 
 /// How results are printed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -119,9 +119,14 @@ impl Output {
         self.show_secrets
     }
 
-    /// Remembers secret values: from now on they are masked wherever they appear.
-    pub(crate) fn learn_secrets(&mut self, values: impl IntoIterator<Item = String>) {
-        self.secrets.learn(values);
+    /// Remembers a secret value: from now on it is masked wherever it appears.
+    pub(crate) fn learn_secret(&mut self, value: &str) {
+        self.secrets.add(value);
+    }
+
+    /// Remembers the secrets of a document, such as a machine config: from now on they are masked wherever they appear.
+    pub(crate) fn learn_secrets_of(&mut self, document: &str) {
+        self.secrets.collect(document);
     }
 
     /// Tells whether a person reads the results.
@@ -317,7 +322,7 @@ impl Output {
         }
     }
 
-    /// Masks the secret values learned so far in a text.
+    /// Masks what is secret in a text: values learned so far, and what looks secret by itself.
     pub(crate) fn mask(&self, text: &str) -> String {
         if self.show_secrets {
             return text.to_owned();
@@ -329,9 +334,18 @@ impl Output {
         let mut value =
             serde_json::to_value(value).map_err(|error| Error::of(Code::Failed, &error))?;
         if !self.show_secrets {
-            self.secrets.mask_value(&mut value);
+            self.mask_value(&mut value);
         }
         Ok(value)
+    }
+
+    fn mask_value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => *text = self.secrets.mask(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.mask_value(item)),
+            Value::Object(fields) => fields.values_mut().for_each(|field| self.mask_value(field)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
     }
 
     fn paint(&self, style: &str, text: &str) -> String {

@@ -1,10 +1,10 @@
 //! `ichor read`: a file of a node.
 
 use futures::StreamExt;
+use talos_config::mask;
 
 use crate::error::{Error, Outcome};
 use crate::output::Output;
-use crate::secrets;
 use crate::session::Session;
 
 /// Print a file of a node
@@ -45,15 +45,13 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
 
 /// Prints a file, masking what is secret in a text.
 fn print(output: &mut Output, content: &[u8]) -> Result<(), Error> {
-    match std::str::from_utf8(content) {
-        Ok(text) if !output.shows_secrets() => {
-            let secrets = secrets::find_in_text(text);
-            if !secrets.is_empty() {
-                output.note("secrets in the file are masked; --show-secrets prints it as it is");
-            }
-            output.learn_secrets(secrets);
-            output.text(text)
-        }
-        _ => output.bytes(content),
+    let text = match std::str::from_utf8(content) {
+        Ok(text) if !output.shows_secrets() => text,
+        _ => return output.bytes(content),
+    };
+    let masked = mask::text(text);
+    if masked != text {
+        output.note("secrets in the file are masked; --show-secrets prints it as it is");
     }
+    output.bytes(masked.as_bytes())
 }

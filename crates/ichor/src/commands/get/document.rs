@@ -6,12 +6,11 @@ use jiff::{Timestamp, Unit};
 use serde::Serialize;
 use serde_json::{Value, json};
 use talos_client::{Metadata, Resource};
-use talos_config::yaml;
+use talos_config::{mask, yaml};
 
 use super::ResourceData;
 use crate::error::{Code, Error};
 use crate::output::Output;
-use crate::secrets::{self, Secrets};
 
 /// What is said about a resource.
 #[derive(Clone, Serialize, schemars::JsonSchema)]
@@ -70,13 +69,12 @@ impl<'a> Item<'a> {
         })?;
         let mut masked = false;
         if !output.shows_secrets() {
-            let mut secrets = Secrets::default();
-            match &spec {
-                Value::String(text) => secrets.learn(secrets::find_in_text(text)),
-                _ => secrets.learn(secrets::find(&spec)),
-            }
-            masked = !secrets.is_empty();
-            secrets.mask_value(&mut spec);
+            let safe = match &spec {
+                Value::String(text) => Value::String(mask::text(text)),
+                _ => mask::value(&spec),
+            };
+            masked = safe != spec;
+            spec = safe;
         }
         Ok(Self {
             node,
@@ -116,7 +114,8 @@ impl<'a> Item<'a> {
         value
     }
 
-    /// Returns the resource as a YAML document; the node's own text of the content is kept where nothing is masked.
+    /// Returns the resource as a YAML document; where nothing is masked
+    /// the content is the node's own text.
     pub(super) fn yaml(&self) -> String {
         let mut text = format!("node: {}\n", scalar(self.node));
         if let Some(event) = self.event {
@@ -138,11 +137,10 @@ impl<'a> Item<'a> {
             };
             push_indented(&mut text, &entry);
         }
-        let own = self.resource.yaml_spec.trim_end();
         match &self.spec {
             Value::Object(fields) if !fields.is_empty() && !self.masked => {
                 text.push_str("spec:\n");
-                push_indented(&mut text, own);
+                push_indented(&mut text, self.resource.yaml_spec.trim_end());
             }
             Value::Null => text.push_str("spec: {}\n"),
             spec => text.push_str(&yaml::write(&json!({ "spec": spec }))),

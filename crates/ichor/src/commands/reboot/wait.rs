@@ -3,6 +3,7 @@
 //! A node is back when it runs under another boot id and says that it is ready. Events tell what it does meanwhile and
 //! whether the reboot failed; the connection breaks in the middle, which is as it should be.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -36,7 +37,7 @@ pub(super) async fn reboot(
     let actor = node.reboot(mode).await?;
     progress.say(node, "rebooting");
     let mut was_away = false;
-    let mut last = String::new();
+    let mut told = HashSet::new();
     loop {
         let Some(event) = next(node, &mut events).await? else {
             progress.say(node, "away; waiting for it to come back");
@@ -45,9 +46,8 @@ pub(super) async fn reboot(
             continue;
         };
         // A new subscription begins with the past, which has been told already if it is the same boot.
-        if event.id > last {
+        if told.insert(event.id.clone()) {
             progress.event(node, &event);
-            last.clone_from(&event.id);
         }
         match &event.payload {
             Payload::Sequence(sequence) if event.actor == actor => failure(sequence)?,
