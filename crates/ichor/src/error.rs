@@ -1,6 +1,7 @@
 //! The one error of the program: what failed, where, why, and what to do next, with the exit code that scripts see.
 
 mod below;
+mod kubernetes;
 
 use serde::Serialize;
 

@@ -16,12 +16,6 @@ pub enum Error {
         /// What is wrong with it.
         problem: &'static str,
     },
-    /// A node did not hand out a kubeconfig.
-    #[error("failed to fetch a kubeconfig")]
-    Talos {
-        /// The cause.
-        source: Box<talos_client::Error>,
-    },
     /// A kubeconfig has no such context, or the context leads nowhere.
     #[error("the kubeconfig cannot be used")]
     Context {

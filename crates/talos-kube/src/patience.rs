@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Time limits and pauses of requests to Kubernetes.
@@ -42,7 +43,7 @@ impl Patience {
 }
 
 /// What the API does while a caller waits for it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(
     tag = "state",
     rename_all = "camelCase",

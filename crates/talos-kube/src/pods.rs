@@ -6,6 +6,7 @@ use std::fmt;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use kube::api::ListParams;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Kubernetes};
@@ -14,7 +15,9 @@ use crate::{Error, Kubernetes};
 pub const COMPONENT_LABEL: &str = "k8s-app";
 
 /// A component that an upgrade changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Component {
     /// The API server, a static pod of control planes.
@@ -65,7 +68,7 @@ impl fmt::Display for Component {
 }
 
 /// A pod of a component in `kube-system`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ComponentPod {
     /// The pod's name.

@@ -6,18 +6,19 @@ use talos_config::kubeconfig::Kubeconfig;
 
 use crate::{Access, Error, Kubernetes, Options, reach};
 
-/// Fetches a kubeconfig from a control plane node and reaches the Kubernetes it leads to.
+/// Reaches the Kubernetes that a kubeconfig leads to, knowing the control plane node that handed it out.
 ///
 /// The node's own addresses, as it tells them over the Talos API, count as known: they are dialed after the kubeconfig's
 /// server unless an endpoint is given, and its certificate may be for one of them.
 ///
 /// # Errors
-/// [`Error::Talos`] when the node does not hand out a kubeconfig, else as [`reach`].
-pub async fn reach_through(node: &Node, mut options: Options) -> Result<Kubernetes, Error> {
-    let text = node.kubeconfig().await.map_err(|source| Error::Talos {
-        source: Box::new(source),
-    })?;
-    let kubeconfig = Kubeconfig::parse("the node's kubeconfig", &text);
+/// [`Error::Context`] when the text is no kubeconfig, else as [`reach`].
+pub async fn reach_through(
+    node: &Node,
+    kubeconfig: &str,
+    mut options: Options,
+) -> Result<Kubernetes, Error> {
+    let kubeconfig = Kubeconfig::parse("the node's kubeconfig", kubeconfig);
     let kubeconfig = kubeconfig.map_err(|source| Error::Context {
         source: Box::new(source),
     })?;

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use semver::Version;
 use serde::Serialize;
 use talos_kube::{Component, Progress};
@@ -11,7 +12,7 @@ use talos_kube::{Component, Progress};
 pub type Observer = Arc<dyn Fn(Event) + Send + Sync>;
 
 /// Something that happened. Serialized, it is one object with the field `event`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(
     tag = "event",
     rename_all = "camelCase",
@@ -22,8 +23,10 @@ pub enum Event {
     /// The upgrade began.
     Started {
         /// The version it starts from.
+        #[schemars(with = "String")]
         from: Version,
         /// The version to reach.
+        #[schemars(with = "String")]
         to: Version,
     },
     /// A node pulls an image.
@@ -103,6 +106,8 @@ pub enum Event {
         /// The objects and what each lacks.
         objects: Vec<Unready>,
     },
+    /// The user asked to stop; the step that runs is finished first.
+    Stopping,
     /// The upgrade is complete.
     Finished {
         /// What was done.
@@ -111,7 +116,7 @@ pub enum Event {
 }
 
 /// What was done, or would be done, with an object of the manifests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ObjectChange {
     /// It did not exist.
@@ -127,7 +132,7 @@ pub enum ObjectChange {
 }
 
 /// An object that is not ready.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Unready {
     /// The object as `Kind/namespace/name`.
@@ -143,7 +148,7 @@ impl fmt::Display for Unready {
 }
 
 /// A component on a node.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Place {
     /// The component.
@@ -153,7 +158,7 @@ pub struct Place {
 }
 
 /// What an upgrade did.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
     /// What was changed.
@@ -218,7 +223,7 @@ impl fmt::Display for Event {
                 change,
                 fields,
             } => {
-                write!(out, "{} {object}", word(*change))?;
+                write!(out, "{change} {object}")?;
                 for field in fields {
                     write!(out, "\n  {field}")?;
                 }
@@ -228,6 +233,7 @@ impl fmt::Display for Event {
                 let list: Vec<String> = objects.iter().map(ToString::to_string).collect();
                 write!(out, "waiting for {}", list.join(", "))
             }
+            Self::Stopping => write!(out, "stopping after this step; once more stops at once"),
             Self::Finished { report } => write!(
                 out,
                 "done: {} changed, {} skipped, {} objects changed, {} unchanged",
@@ -263,12 +269,14 @@ fn api(progress: &Progress, out: &mut fmt::Formatter<'_>) -> fmt::Result {
     }
 }
 
-fn word(change: ObjectChange) -> &'static str {
-    match change {
-        ObjectChange::Created => "created",
-        ObjectChange::Configured => "configured",
-        ObjectChange::Unchanged => "unchanged",
-        ObjectChange::Recreated => "recreated",
-        ObjectChange::Pruned => "pruned",
+impl fmt::Display for ObjectChange {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Created => "created",
+            Self::Configured => "configured",
+            Self::Unchanged => "unchanged",
+            Self::Recreated => "recreated",
+            Self::Pruned => "pruned",
+        })
     }
 }

@@ -4,6 +4,7 @@ mod blocked;
 mod detect;
 mod steps;
 
+use schemars::JsonSchema;
 use semver::Version;
 use serde::Serialize;
 use talos_kube::Component;
@@ -14,12 +15,14 @@ pub use detect::Source;
 use crate::{Error, Facts, ManifestOptions, Request, removed, rules};
 
 /// Everything an upgrade will do, in order. Printing it is a dry run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Plan {
     /// The version to start from.
+    #[schemars(with = "String")]
     pub from: Version,
     /// The version to reach.
+    #[schemars(with = "String")]
     pub to: Version,
     /// The pod with the lowest version found, if any has one.
     pub lowest: Option<Source>,
@@ -38,7 +41,7 @@ pub struct Plan {
 }
 
 /// A node as planned.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedNode {
     /// Its name in Kubernetes.
@@ -48,6 +51,7 @@ pub struct PlannedNode {
     /// True for a control plane node.
     pub control_plane: bool,
     /// Its Talos version, if it was asked.
+    #[schemars(with = "Option<String>")]
     pub talos: Option<Version>,
     /// The version its kubelet reports.
     pub kubelet: String,
@@ -56,7 +60,7 @@ pub struct PlannedNode {
 }
 
 /// An image to pull on a node.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Pull {
     /// The node's name.
@@ -70,7 +74,7 @@ pub struct Pull {
 }
 
 /// The two places where a node keeps images.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ImageStore {
     /// Images of pods (containerd namespace `k8s.io`).
@@ -80,7 +84,7 @@ pub enum ImageStore {
 }
 
 /// One component on one node.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Step {
     /// The component.
@@ -98,7 +102,7 @@ pub struct Step {
 }
 
 /// What a step does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Action {
     /// Write the machine configuration and wait until the new image runs.
@@ -121,7 +125,7 @@ impl Action {
 }
 
 /// The stage that brings the bootstrap manifests up to date.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ManifestPlan {
     /// How objects are written.
@@ -135,7 +139,7 @@ pub struct ManifestPlan {
 }
 
 /// How objects are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ManifestMethod {
     /// Server-side apply with an inventory, when every node runs Talos 1.13 or newer.

@@ -1,5 +1,6 @@
 //! What is in use of the things a minor step takes away.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use talos_kube::Component;
 
@@ -7,7 +8,7 @@ use crate::rules::Removed;
 use crate::{Facts, NodeFacts};
 
 /// Something in use that the target version no longer has.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "camelCase")]
 pub enum Finding {
     /// A command line flag.

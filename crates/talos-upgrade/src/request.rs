@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use semver::Version;
 use serde::{Serialize, Serializer};
 use talos_kube::Component;
@@ -38,7 +39,7 @@ impl Default for Request {
 }
 
 /// How the bootstrap manifests are brought up to date. Only `reconcile` counts below Talos 1.13.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ManifestOptions {
     /// Delete and create again what cannot be changed.
@@ -49,6 +50,7 @@ pub struct ManifestOptions {
     pub policy: InventoryPolicy,
     /// How long to wait until the changed objects are ready; zero does not wait.
     #[serde(rename = "reconcileMs", serialize_with = "as_millis")]
+    #[schemars(with = "u64")]
     pub reconcile: Duration,
 }
 
@@ -64,7 +66,7 @@ impl Default for ManifestOptions {
 }
 
 /// Which live objects the manifests may take over, by the inventory they belong to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum InventoryPolicy {
     /// Only those of this inventory.
     MustMatch,

@@ -163,7 +163,7 @@ impl Driver<'_> {
     async fn wait(
         &self,
         step: &Step,
-        budget: &Budget<'_>,
+        budget: &mut Budget<'_>,
         said: &mut String,
         state: String,
     ) -> Result<(), Error> {
@@ -184,7 +184,7 @@ impl Driver<'_> {
                 state,
             });
         }
-        tokio::time::sleep(self.timing().poll).await;
+        budget.pause().await;
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use talos_kube::Kubernetes;
 /// Pauses and budgets of an upgrade. Times in which the Kubernetes API is away do not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// Pause between two looks.
+    /// Longest pause between two looks; the first ones are shorter.
     pub poll: Duration,
     /// For a node to derive a component's configuration from its machine configuration.
     pub config: Duration,
@@ -42,17 +42,24 @@ impl Default for Timing {
     }
 }
 
-/// The time one thing may take.
+/// The first pause between two looks is this part of the longest.
+const FIRST_PAUSE: u32 = 32;
+
+/// The time one thing may take, and the pace at which it is looked at.
 pub(crate) struct Budget<'a> {
     kubernetes: &'a Kubernetes,
     start: Instant,
     away: Duration,
     limit: Duration,
+    pause: Duration,
+    longest: Duration,
 }
 
 impl<'a> Budget<'a> {
-    pub(crate) fn new(kubernetes: &'a Kubernetes, limit: Duration) -> Self {
+    pub(crate) fn new(kubernetes: &'a Kubernetes, timing: &Timing, limit: Duration) -> Self {
         Self {
+            pause: timing.poll / FIRST_PAUSE,
+            longest: timing.poll,
             kubernetes,
             start: Instant::now(),
             away: kubernetes.away(),
@@ -64,6 +71,12 @@ impl<'a> Budget<'a> {
     pub(crate) fn used(&self) -> Duration {
         let away = self.kubernetes.away().saturating_sub(self.away);
         self.start.elapsed().saturating_sub(away)
+    }
+
+    /// Pauses before the next look, each time a little longer.
+    pub(crate) async fn pause(&mut self) {
+        tokio::time::sleep(self.pause).await;
+        self.pause = (self.pause * 3 / 2).min(self.longest);
     }
 
     pub(crate) fn is_spent(&self) -> bool {

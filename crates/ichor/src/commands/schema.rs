@@ -2,7 +2,7 @@
 
 use schemars::{Schema, schema_for};
 
-use super::{sim, version};
+use super::{sim, upgrade_k8s, version};
 use crate::error::{Code, Error, Outcome};
 use crate::output::Output;
 
@@ -22,6 +22,7 @@ type Make = fn() -> Schema;
 const SCHEMAS: &[(&str, Make)] = &[
     ("error", || schema_for!(crate::output::ErrorDocument)),
     ("sim up", || schema_for!(sim::Started)),
+    ("upgrade-k8s", || schema_for!(upgrade_k8s::Document)),
     ("version", || schema_for!(version::Document)),
 ];
 

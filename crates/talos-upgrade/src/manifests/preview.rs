@@ -1,5 +1,6 @@
 //! What the last stage would change, found out by reading alone.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::apply::{claim, default_namespaces};
@@ -11,7 +12,7 @@ use super::{inventory, source};
 use crate::{Cluster, Error, ManifestMethod, ObjectChange, Plan, Timing};
 
 /// An object of the manifests and what would be done with it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Preview {
     /// The object as `Kind/namespace/name`.

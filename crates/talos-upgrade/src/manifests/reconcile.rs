@@ -22,7 +22,7 @@ pub(super) async fn wait(
         return Ok(());
     }
     let live = Live::new(driver.cluster.kubernetes);
-    let budget = Budget::new(driver.cluster.kubernetes, limit);
+    let mut budget = Budget::new(driver.cluster.kubernetes, &driver.options.timing, limit);
     let mut said = Vec::new();
     loop {
         let unready = unready(&live, manifests).await?;
@@ -39,7 +39,7 @@ pub(super) async fn wait(
             said.clone_from(&unready);
             driver.tell(Event::ManifestsWaiting { objects: unready });
         }
-        tokio::time::sleep(driver.options.timing.poll).await;
+        budget.pause().await;
     }
 }
 

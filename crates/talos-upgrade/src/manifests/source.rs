@@ -18,7 +18,7 @@ const TYPE: &str = "Manifests.kubernetes.talos.dev";
 pub(super) async fn current(driver: &Driver<'_>) -> Result<Vec<Manifest>, Error> {
     let plan = &driver.plan.manifests;
     let timing = &driver.options.timing;
-    let budget = Budget::new(driver.cluster.kubernetes, timing.manifests);
+    let mut budget = Budget::new(driver.cluster.kubernetes, timing, timing.manifests);
     loop {
         let manifests = read(driver.cluster, plan, timing).await?;
         let stale = plan.proxy_image.as_ref().filter(|wanted| {
@@ -34,7 +34,7 @@ pub(super) async fn current(driver: &Driver<'_>) -> Result<Vec<Manifest>, Error>
                 image: image.clone(),
             });
         }
-        tokio::time::sleep(timing.poll).await;
+        budget.pause().await;
     }
 }
 

@@ -1,5 +1,6 @@
 //! What forbids an upgrade, and what merely deserves a word.
 
+use schemars::JsonSchema;
 use semver::Version;
 use serde::Serialize;
 use talos_kube::Component;
@@ -13,7 +14,7 @@ use crate::{Facts, Request};
 const KUBELET_SKEW: u64 = 3;
 
 /// A reason why the upgrade must not start.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(
     tag = "code",
     rename_all = "camelCase",
@@ -24,8 +25,10 @@ pub enum Blocked {
     /// The versions are more than one minor apart, or unknown here.
     UnsupportedPath {
         /// The version to start from.
+        #[schemars(with = "String")]
         from: Version,
         /// The version to reach.
+        #[schemars(with = "String")]
         to: Version,
         /// The pod that set `from`, when it was detected.
         lowest: Option<Source>,
@@ -42,6 +45,7 @@ pub enum Blocked {
         /// The node.
         node: String,
         /// Its Talos version.
+        #[schemars(with = "String")]
         talos: Version,
         /// The oldest Kubernetes it runs.
         oldest: String,
@@ -51,6 +55,7 @@ pub enum Blocked {
         /// The node.
         node: String,
         /// Its Talos version.
+        #[schemars(with = "String")]
         talos: Version,
         /// The newest Kubernetes minor it runs.
         newest: String,
@@ -60,6 +65,7 @@ pub enum Blocked {
         /// The node.
         node: String,
         /// Its Talos version.
+        #[schemars(with = "String")]
         talos: Version,
     },
     /// A kubelet would be too far behind the API server.
@@ -67,6 +73,7 @@ pub enum Blocked {
         /// The node.
         node: String,
         /// The version its kubelet reports.
+        #[schemars(with = "String")]
         kubelet: Version,
     },
     /// A try or staged machine configuration is pending on a node that would be changed.
@@ -146,7 +153,7 @@ impl Blocked {
 }
 
 /// Something the user should know, that forbids nothing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(
     tag = "code",
     rename_all = "camelCase",
@@ -166,6 +173,7 @@ pub enum Warning {
     /// The version given is not the lowest that runs.
     FromDiffers {
         /// The version given.
+        #[schemars(with = "String")]
         from: Version,
         /// The pod with the lowest version.
         lowest: Source,

@@ -1,5 +1,6 @@
 //! The lowest version that runs.
 
+use schemars::JsonSchema;
 use semver::Version;
 use serde::Serialize;
 use talos_kube::{Component, ComponentPod};
@@ -7,7 +8,7 @@ use talos_kube::{Component, ComponentPod};
 use crate::{Image, Warning};
 
 /// The pod that sets the version to start from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Source {
     /// The pod's name.
@@ -17,6 +18,7 @@ pub struct Source {
     /// Its image.
     pub image: String,
     /// The version its image names.
+    #[schemars(with = "String")]
     pub version: Version,
 }
 

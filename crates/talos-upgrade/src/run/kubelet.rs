@@ -30,7 +30,7 @@ impl Driver<'_> {
     /// Waits until the node reports the new version and is ready.
     async fn reported(&self, step: &Step) -> Result<(), Error> {
         let version = format!("v{}", self.plan.to);
-        let budget = Budget::new(self.cluster.kubernetes, self.timing().node);
+        let mut budget = Budget::new(self.cluster.kubernetes, self.timing(), self.timing().node);
         let mut said = String::new();
         loop {
             let state = match self.node(step).await? {
@@ -45,7 +45,7 @@ impl Driver<'_> {
                     });
                 }
             };
-            self.wait(step, &budget, &mut said, state).await?;
+            self.wait(step, &mut budget, &mut said, state).await?;
         }
     }
 }
@@ -82,7 +82,11 @@ impl Service {
         step: &Step,
         wanted: Wanted,
     ) -> Result<(), Error> {
-        let budget = Budget::new(driver.cluster.kubernetes, driver.timing().kubelet);
+        let mut budget = Budget::new(
+            driver.cluster.kubernetes,
+            driver.timing(),
+            driver.timing().kubelet,
+        );
         let mut said = String::new();
         loop {
             let arrived = match wanted {
@@ -105,7 +109,7 @@ impl Service {
                 }
                 Err(_) => {
                     let state = self.state.words(wanted).to_owned();
-                    driver.wait(step, &budget, &mut said, state).await?;
+                    driver.wait(step, &mut budget, &mut said, state).await?;
                 }
             }
         }

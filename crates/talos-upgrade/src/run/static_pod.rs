@@ -23,7 +23,7 @@ impl Driver<'_> {
         let wrote = self.write(step).await?;
         self.follow_config(step).await?;
         let mark = before.as_ref().filter(|_| wrote).map(Mark::from);
-        let budget = Budget::new(self.cluster.kubernetes, self.timing().pod);
+        let mut budget = Budget::new(self.cluster.kubernetes, self.timing(), self.timing().pod);
         let mut said = String::new();
         loop {
             let pod = self.pod(step.component, &node).await?;
@@ -31,17 +31,22 @@ impl Driver<'_> {
             if state == PodState::Ready {
                 break;
             }
-            self.wait(step, &budget, &mut said, state.to_string())
+            self.wait(step, &mut budget, &mut said, state.to_string())
                 .await?;
         }
-        self.settle(step, &node).await?;
+        if matches!(
+            step.component,
+            Component::KubeApiserver | Component::KubeScheduler
+        ) {
+            self.settle(step, &node).await?;
+        }
         Ok(wrote)
     }
 
     /// Waits until the node told the component to run the image.
     pub(super) async fn follow_config(&self, step: &Step) -> Result<(), Error> {
         let machine = self.machine(step);
-        let budget = Budget::new(self.cluster.kubernetes, self.timing().config);
+        let mut budget = Budget::new(self.cluster.kubernetes, self.timing(), self.timing().config);
         let mut said = String::new();
         loop {
             let running =
@@ -53,7 +58,7 @@ impl Driver<'_> {
                 Some(image) => format!("Talos still means to run {image}"),
                 None => "Talos does not mean to run it".to_owned(),
             };
-            self.wait(step, &budget, &mut said, state).await?;
+            self.wait(step, &mut budget, &mut said, state).await?;
         }
     }
 
@@ -64,7 +69,7 @@ impl Driver<'_> {
     /// Going on meanwhile could take down the API servers of two nodes at once.
     async fn settle(&self, step: &Step, node: &Node) -> Result<(), Error> {
         let machine = self.machine(step);
-        let budget = Budget::new(self.cluster.kubernetes, self.timing().pod);
+        let mut budget = Budget::new(self.cluster.kubernetes, self.timing(), self.timing().pod);
         let mut said = String::new();
         let mut since: Option<Instant> = None;
         loop {
@@ -86,7 +91,7 @@ impl Driver<'_> {
             if !settled {
                 since = None;
                 let state = "kube-apiserver restarts with new files".to_owned();
-                self.wait(step, &budget, &mut said, state).await?;
+                self.wait(step, &mut budget, &mut said, state).await?;
                 continue;
             }
             let since = *since.get_or_insert_with(Instant::now);
