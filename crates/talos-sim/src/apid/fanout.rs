@@ -308,3 +308,38 @@ fn answer(body: Body) -> Response<Body> {
         .insert(http::header::CONTENT_TYPE, value);
     response
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use talos_api::machine::{Hostname, HostnameResponse};
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_split_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _split_or_refused = entries(&Bytes::from(bytes.clone()));
+            let mut pending = BytesMut::from(bytes.as_slice());
+            while take_message(&mut pending).is_some() {}
+        }
+
+        #[test]
+        fn entries_keep_their_content_and_get_a_label(names in proptest::collection::vec("[a-z]{0,9}", 1..5)) {
+            let entry = |hostname: &String| Hostname { metadata: None, hostname: hostname.clone() };
+            let answer = HostnameResponse { messages: names.iter().map(entry).collect() };
+            let mut merged = BytesMut::new();
+            for found in entries(&answer.encode_to_vec().into()).unwrap() {
+                let mut found = BytesMut::from(found.as_ref());
+                label(&mut found, &named("10.5.0.2"));
+                append(&mut merged, &found);
+            }
+            let merged = HostnameResponse::decode(merged.freeze()).unwrap();
+            prop_assert_eq!(merged.messages.len(), names.len());
+            for (entry, name) in merged.messages.iter().zip(&names) {
+                prop_assert_eq!(&entry.hostname, name);
+                prop_assert_eq!(&entry.metadata.as_ref().unwrap().hostname, "10.5.0.2");
+            }
+        }
+    }
+}

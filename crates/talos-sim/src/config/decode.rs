@@ -120,4 +120,21 @@ mod tests {
         let documents = decode("---\n---\nmachine: {}\n---\n", TalosVersion::V1_13_9).unwrap();
         assert_eq!(documents.0.len(), 1);
     }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "\\PC{0,200}", lines in "([a-z: \\-#'\"&*]{0,20}\n){0,12}") {
+            for version in TalosVersion::ALL {
+                let _read_or_refused = decode(&text, version);
+                let _read_or_refused = decode(&lines, version);
+            }
+        }
+
+        #[test]
+        fn a_key_that_nobody_knows_is_named(key in "x[a-z]{3,12}z") {
+            let refusal = decode(&format!("machine:\n    {key}: 1\n"), TalosVersion::V1_13_9);
+            let named = refusal.unwrap_err().contains(&key);
+            proptest::prop_assert!(named);
+        }
+    }
 }

@@ -106,7 +106,7 @@ impl Documents {
     pub(crate) fn api_server_cert_sans(&self) -> Vec<String> {
         let own = self
             .of_kind("KubeAPIServerConfig")
-            .and_then(|value| value.get("certSANs"));
+            .and_then(|value| value.get("certExtraSANs"));
         strings(own.or_else(|| self.at("/cluster/apiServer/certSANs")))
     }
 

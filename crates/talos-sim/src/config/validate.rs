@@ -1,5 +1,7 @@
 //! Rules that a configuration must keep, in the machine's own words where they are recorded.
 
+use std::net::IpAddr;
+
 use serde_json::Value;
 
 use crate::config::Documents;
@@ -55,6 +57,7 @@ pub(crate) fn validate(documents: &Documents, platform: Platform) -> Findings {
         Platform::Container => container_rules(main, errors),
         Platform::Metal => install_rules(documents, main, errors),
     }
+    network_rules(main, errors);
     authority_rules(main, is_control_plane, errors);
     findings
 }
@@ -92,6 +95,38 @@ fn install_rules(documents: &Documents, main: &Value, errors: &mut Vec<String>) 
         && !set(main, "/machine/install/diskSelector")
     {
         errors.push("either install disk or diskSelector should be defined".to_owned());
+    }
+}
+
+fn network_rules(main: &Value, errors: &mut Vec<String>) {
+    let cni = text(main, "/cluster/network/cni/name");
+    if !matches!(cni, "" | "custom" | "flannel" | "none") {
+        errors.push(format!("invalid CNI name {cni:?}"));
+    }
+    let taints = main
+        .pointer("/machine/nodeTaints")
+        .and_then(Value::as_object);
+    for (key, value) in taints.into_iter().flatten() {
+        let value = value.as_str().unwrap_or_default();
+        let effect = value.rsplit_once(':').map_or(value, |(_, effect)| effect);
+        if !matches!(effect, "NoExecute" | "NoSchedule" | "PreferNoSchedule") {
+            errors.push(format!("invalid taint effect {effect:?} of {key:?}"));
+        }
+    }
+    let interfaces = main
+        .pointer("/machine/network/interfaces")
+        .and_then(Value::as_array);
+    for interface in interfaces.into_iter().flatten() {
+        if set(interface, "/interface") == set(interface, "/deviceSelector") {
+            errors.push("an interface needs either a name or a device selector".to_owned());
+        }
+        let addresses = interface.get("addresses").and_then(Value::as_array);
+        for address in addresses.into_iter().flatten().filter_map(Value::as_str) {
+            let host = address.split_once('/').map_or(address, |(host, _)| host);
+            if host.parse::<IpAddr>().is_err() {
+                errors.push(format!("invalid interface address {address:?}"));
+            }
+        }
     }
 }
 
