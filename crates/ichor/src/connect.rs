@@ -21,6 +21,19 @@ pub(crate) struct Target {
     concurrency: usize,
 }
 
+/// A cluster to look at from outside.
+#[derive(Debug)]
+pub(crate) struct Look {
+    /// The nodes, as the user named them.
+    pub(crate) nodes: Vec<String>,
+    /// Name of the talosconfig's context.
+    pub(crate) context: String,
+    /// What a client would be made of.
+    pub(crate) options: Options,
+    /// How many nodes and servers are talked to at the same time.
+    pub(crate) concurrency: usize,
+}
+
 impl Target {
     /// Calls every node, several at the same time, and returns the answers in the order of the nodes.
     pub(crate) async fn each<T, F>(&self, call: impl Fn(Node) -> F) -> Vec<NodeResult<T>>
@@ -139,13 +152,35 @@ impl Session {
             Security::Maintenance { fingerprints },
             Timestamp::now(),
         );
-        self.target(nodes, options, None)
+        Ok(Target {
+            nodes,
+            client: Client::new(self.complete(options, None)?)?,
+            concurrency: self.global.concurrency.get(),
+        })
     }
 
     fn connect(
         &mut self,
         choose: impl FnOnce(Choice<'_>) -> Result<Vec<String>, Error>,
     ) -> Result<Target, Error> {
+        let look = self.look(choose)?;
+        Ok(Target {
+            nodes: look.nodes,
+            client: Client::new(look.options)?,
+            concurrency: look.concurrency,
+        })
+    }
+
+    /// Reads what is needed to look at a cluster, whether or not its calls will be answered: a client certificate that has
+    /// expired must not hide what servers present.
+    pub(crate) fn looking(&mut self) -> Result<Look, Error> {
+        self.look(|choice| choice.to_read())
+    }
+
+    fn look(
+        &mut self,
+        choose: impl FnOnce(Choice<'_>) -> Result<Vec<String>, Error>,
+    ) -> Result<Look, Error> {
         let config = self.talosconfig()?;
         let (name, context) = config.select(self.global.context.as_deref())?;
         self.learn(context);
@@ -154,15 +189,16 @@ impl Session {
         if !self.global.endpoints.is_empty() {
             options.endpoints.clone_from(&self.global.endpoints);
         }
-        self.target(nodes, options, context.proxy_url.as_deref())
+        Ok(Look {
+            nodes,
+            context: name.to_owned(),
+            options: self.complete(options, context.proxy_url.as_deref())?,
+            concurrency: self.global.concurrency.get(),
+        })
     }
 
-    fn target(
-        &mut self,
-        nodes: Vec<String>,
-        mut options: Options,
-        proxy_url: Option<&str>,
-    ) -> Result<Target, Error> {
+    /// Adds what flags and environment say to the options of a client.
+    fn complete(&self, mut options: Options, proxy_url: Option<&str>) -> Result<Options, Error> {
         if let Some(cluster) = &self.global.cluster {
             options.cluster = Some(cluster.clone());
         }
@@ -177,11 +213,7 @@ impl Session {
         }
         options.connect_timeout = self.global.connect_timeout;
         options.request_timeout = self.global.request_timeout;
-        Ok(Target {
-            nodes,
-            client: Client::new(options)?,
-            concurrency: self.global.concurrency.get(),
-        })
+        Ok(options)
     }
 
     fn choice<'a>(&'a self, context: &'a [String]) -> Choice<'a> {

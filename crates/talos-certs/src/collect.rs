@@ -81,7 +81,10 @@ impl KubernetesAccess {
 ///
 /// A node's own addresses are dialled unless all endpoints are loopback addresses: then the cluster sits behind forwarded
 /// ports, and its addresses mean something else here. Servers that cannot be dialled are taken from the node's resources.
-pub async fn collect(client: Result<&Client, String>, options: &CollectOptions) -> Evidence {
+pub async fn collect(
+    client: Result<&Client, &talos_client::Error>,
+    options: &CollectOptions,
+) -> Evidence {
     let readings = read_nodes(client, options).await;
     let mut evidence = Evidence {
         kubeconfig_host: options.kubernetes.host.clone(),
@@ -159,10 +162,14 @@ pub(crate) struct AskedNode {
     pub(crate) failure: Option<String>,
 }
 
-async fn read_nodes(client: Result<&Client, String>, options: &CollectOptions) -> Vec<AskedNode> {
+async fn read_nodes(
+    client: Result<&Client, &talos_client::Error>,
+    options: &CollectOptions,
+) -> Vec<AskedNode> {
     let client = match client {
         Ok(client) => client,
-        Err(why) => {
+        Err(error) => {
+            let why = facts::sentence(error);
             let nodes = options.nodes.iter();
             return nodes
                 .map(|name| AskedNode {
