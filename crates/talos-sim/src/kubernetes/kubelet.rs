@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -82,7 +83,6 @@ async fn started(shared: &Shared, node: &NodeState) {
         return;
     };
     let place = place(&object);
-    let now = seconds(shared.now());
     kubernetes.change(&object, shared.now(), |object| {
         if let Some(image) = &image {
             let version = tag(image)
@@ -95,7 +95,8 @@ async fn started(shared: &Shared, node: &NodeState) {
             .into_iter()
             .flatten()
         {
-            condition["lastHeartbeatTime"] = json!(now);
+            condition["lastHeartbeatTime"] =
+                json!(later(&condition["lastHeartbeatTime"], shared.now()));
         }
     });
     if !node.is_control_plane() {
@@ -216,6 +217,7 @@ fn show_new_container(shared: &Shared, restart: &Restart, place: &Place) {
     };
     shared.kubernetes.change(old, shared.now(), |pod| {
         let declared = pod["spec"].clone();
+        pod["status"]["containerStatuses"] = json!([]);
         pod["spec"]["containers"][0]["image"] = json!(image(&restart.manifest));
         report(pod, place, &container, shared.now());
         pod["spec"] = declared;
@@ -310,6 +312,16 @@ fn publish_readiness(shared: &Shared, node: &NodeState) {
     if shown != Some(Value::Array(wanted)) {
         publish_status(shared, node, unmet);
     }
+}
+
+/// Returns the time as Kubernetes writes it, at least a second after the last heartbeat, so that
+/// each one can be seen.
+fn later(last: &Value, now: Timestamp) -> String {
+    let last = last
+        .as_str()
+        .and_then(|last| last.parse::<Timestamp>().ok());
+    let next = last.and_then(|last| last.checked_add(SignedDuration::from_secs(1)).ok());
+    seconds(next.map_or(now, |next| next.max(now)))
 }
 
 fn write_status(shared: &Shared, node: &NodeState, pod: &str, status: Value) {

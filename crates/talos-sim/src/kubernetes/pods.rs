@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::defaults::complete;
-use super::objects::seconds;
+use super::objects::{random_uid, seconds};
 
 /// Where pods run.
 #[derive(Debug, Clone)]
@@ -87,7 +87,6 @@ pub(crate) fn of_template(template: &Value, namespace: &str, name: &str, owner: 
 /// Writes into a pod what the kubelet reports about its containers.
 pub(crate) fn report(pod: &mut Value, place: &Place, container: &Container, now: Timestamp) {
     let time = seconds(now);
-    // A container with a startup probe counts as started when it is ready.
     let ready = *container == Container::Running { ready: true };
     let phase = match container {
         Container::Running { .. } => "Running",
@@ -126,9 +125,11 @@ pub(crate) fn report(pod: &mut Value, place: &Place, container: &Container, now:
         condition("PodScheduled", true),
     ]);
     let conditions = keep_transitions(&pod["status"]["conditions"], conditions);
+    let before = pod["status"]["containerStatuses"].clone();
     let statuses: Vec<Value> = containers
         .iter()
-        .map(|item| container_status(item, container, ready, &time))
+        .enumerate()
+        .map(|(index, item)| container_status(item, container, &before[index], &time))
         .collect();
     let host_network = pod["spec"]["hostNetwork"] == true;
     let status = &mut pod["status"];
@@ -163,23 +164,36 @@ pub(crate) fn digest(value: &Value, length: usize) -> String {
     text
 }
 
-fn container_status(item: &Value, container: &Container, ready: bool, time: &str) -> Value {
+/// Returns the status of one container; one that ran before and still does is the same container.
+fn container_status(item: &Value, container: &Container, before: &Value, time: &str) -> Value {
     let image = item["image"].as_str().unwrap_or_default();
     let repository = image
         .rsplit_once(':')
         .map_or(image, |(repository, _)| repository);
-    let id = digest(&json!([image, time]), 64);
+    let goes_on = before["image"] == image && before["state"]["running"].is_object();
+    let id = if goes_on {
+        before["containerID"].clone()
+    } else {
+        let random = digest(&json!(random_uid()), 64);
+        json!(format!("containerd://{random}"))
+    };
+    let since = before["state"]["running"]["startedAt"]
+        .as_str()
+        .unwrap_or(time);
     let state = match container {
         Container::Waiting(reason) => json!({ "waiting": { "reason": reason } }),
+        Container::Running { .. } if goes_on => json!({ "running": { "startedAt": since } }),
         Container::Running { .. } => json!({ "running": { "startedAt": time } }),
         Container::Terminated => json!({ "terminated": {
-            "containerID": format!("containerd://{id}"),
+            "containerID": id,
             "exitCode": 2,
             "finishedAt": time,
             "reason": "Error",
-            "startedAt": time,
+            "startedAt": since,
         } }),
     };
+    // A container with a startup probe counts as started when it is ready.
+    let ready = *container == Container::Running { ready: true };
     let mut status = json!({
         "image": image,
         "imageID": "",
@@ -192,7 +206,7 @@ fn container_status(item: &Value, container: &Container, ready: bool, time: &str
         "state": state,
     });
     if !matches!(container, Container::Waiting(_)) {
-        status["containerID"] = json!(format!("containerd://{id}"));
+        status["containerID"] = id;
         let image_id = digest(&json!(image), 64);
         status["imageID"] = json!(format!("{repository}@sha256:{image_id}"));
     }

@@ -79,7 +79,6 @@ pub(crate) async fn render(
     // The pod is rendered for the new config first and for the new config files after that.
     if changed.contains(&Component::ApiServer) && old_files.is_some() && old_files != new_files {
         static_pod(shared, node, settings, Component::ApiServer, old_files);
-        sleep(pause).await;
     }
     static_pod(shared, node, settings, Component::ApiServer, new_files);
 }
