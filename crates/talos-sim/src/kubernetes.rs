@@ -54,6 +54,7 @@ use crate::apid::tls::{Identity, provider};
 use crate::cluster::Cluster;
 use crate::config::Documents;
 use crate::error::Error;
+use crate::faults::Reach;
 use crate::node::{Node, NodeState};
 use crate::shared::Shared;
 use crate::store::ChangeKind;
@@ -345,6 +346,11 @@ impl Kubernetes {
 }
 
 impl Member {
+    /// Whether kube-apiserver runs and can be reached.
+    fn answers(&self) -> bool {
+        *self.running.borrow() && *self.faults.watch_reach().borrow() == Reach::Up
+    }
+
     /// Version that the running kube-apiserver reports, without `v`.
     fn api_version(&self) -> String {
         lock(&self.version).clone()

@@ -65,6 +65,10 @@ impl ApiServer {
             return refused(&Refusal::bad_request("the body ended early"));
         };
         let body = body.to_bytes();
+        if !self.member.answers() {
+            // The connection is about to be cut.
+            return std::future::pending().await;
+        }
         let verb = self.record(user.as_ref(), &parts);
         if let Some(code) = self.member.faults.next_failure() {
             let mut refusal = Refusal::internal("the simulated server was told to fail");
