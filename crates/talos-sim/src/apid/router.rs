@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures::StreamExt as _;
 use http::{HeaderMap, Request, Response};
 use http_body_util::{BodyExt as _, StreamBody};
+use hyper::body::Body as _;
 use hyper::body::Frame;
 use prost::bytes::Bytes;
 use tonic::body::Body;
@@ -165,6 +166,10 @@ pub(crate) fn cut_when_gone(target: &NodeState, response: Response<Body>) -> Res
     let mut drops = target.faults.watch_drops();
     drops.mark_unchanged();
     response.map(|body| {
+        // An error without content travels in the headers, and nothing may follow it.
+        if body.is_end_stream() {
+            return body;
+        }
         let frames = futures::stream::unfold(Some((body, drops)), |state| async move {
             let (mut body, mut drops) = state?;
             tokio::select! {
