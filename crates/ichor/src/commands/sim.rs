@@ -170,7 +170,7 @@ fn announce(output: &mut Output, started: &Started) -> Result<(), Error> {
 }
 
 /// Returns an administrator's talosconfig whose context lists the nodes, so that reading commands need no `-n`.
-fn talosconfig(cluster: &Cluster) -> Result<String, Error> {
+pub(super) fn talosconfig(cluster: &Cluster) -> Result<String, Error> {
     let text = cluster.talosconfig(&["os:admin"]);
     let mut config = TalosConfig::parse("the simulated cluster's talosconfig", &text)?;
     let configured = cluster
@@ -198,13 +198,13 @@ fn machine(node: &talos_sim::Node) -> Machine {
     }
 }
 
-fn write(folder: &Path, name: &str, text: &str) -> Result<PathBuf, Error> {
+pub(super) fn write(folder: &Path, name: &str, text: &str) -> Result<PathBuf, Error> {
     let path = folder.join(name);
     files::write(&path, text.as_bytes(), Access::Owner)?;
     Ok(path)
 }
 
-fn temporary_folder() -> Result<tempfile::TempDir, Error> {
+pub(super) fn temporary_folder() -> Result<tempfile::TempDir, Error> {
     tempfile::Builder::new()
         .prefix("ichor-sim-")
         .tempdir()
