@@ -11,8 +11,8 @@ use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use talos_config::patch::{self, Patch};
 use talos_config::Schema;
+use talos_config::patch::{self, Patch};
 use talos_sim::{Cluster, Options};
 use wait4::Wait4;
 
