@@ -36,7 +36,6 @@ impl ApplyMode {
         }
     }
 
-    #[expect(deprecated, reason = "Talos before 1.14 needs it")]
     fn to_wire(self) -> Mode {
         match self {
             Self::Auto => Mode::Auto,
@@ -47,7 +46,6 @@ impl ApplyMode {
         }
     }
 
-    #[expect(deprecated, reason = "Talos before 1.14 answers with it")]
     fn from_wire(mode: i32) -> Option<Self> {
         Some(match Mode::try_from(mode).ok()? {
             Mode::Auto => Self::Auto,

@@ -108,6 +108,7 @@ impl fmt::Display for Alert {
             AlertDescription::HandshakeFailure => "handshake failure",
             AlertDescription::ProtocolVersion => "protocol version",
             AlertDescription::NoApplicationProtocol => "no application protocol",
+            AlertDescription::DecryptError => "a signature does not fit",
             AlertDescription::InternalError => "internal error",
             other => return write!(f, "alert {}", u8::from(other)),
         })

@@ -14,8 +14,8 @@ pub struct Renamed {
 impl TalosConfig {
     /// Adds all contexts of another file, in the order of their names, and makes its current context current.
     ///
-    /// A name that is taken gets the suffix `-1`, or `-2` and so on, whatever is free; each such change is returned. A
-    /// current context that the other file does not define leaves none current; none at all changes nothing.
+    /// A name that is taken by another context gets the suffix `-1`, or `-2` and so on, whatever is free; each such
+    /// change is returned. The same context is not added a second time. A current context that the other file does not define leaves none current; none at all changes nothing.
     ///
     /// # Errors
     /// The text cannot be edited; nothing is changed then.
@@ -24,8 +24,14 @@ impl TalosConfig {
         let mut renamed = Vec::new();
         let mut current = None;
         for (name, context) in &other.contexts {
-            let free = free_name(name, |name| merged.contexts.contains_key(name));
-            merged.put_context(&free, context)?;
+            let same = merged.contexts.get(name) == Some(context);
+            let free = match same {
+                true => name.clone(),
+                false => free_name(name, |name| merged.contexts.contains_key(name)),
+            };
+            if !same {
+                merged.put_context(&free, context)?;
+            }
             if other.current() == Some(name) {
                 current = Some(free.clone());
             }

@@ -363,6 +363,13 @@ fn a_merge_renames_what_is_taken() {
         "",
         &["one", "two"],
     );
+    // The same file merged twice changes nothing.
+    check(
+        "context: one\ncontexts: {one: {endpoints: [a]}}",
+        &[],
+        "one",
+        &["one"],
+    );
     // Sorted, so that the outcome is always the same: the newcomer one takes one-1 first.
     check(
         "contexts: {one-1: {}, one: {}}",
