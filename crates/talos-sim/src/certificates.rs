@@ -196,10 +196,11 @@ pub(crate) fn apid_names(
 /// Reacts to a changed configuration: new names are written, and certificates issued twice for
 /// them, as a real machine does (facts/real-upgrade.md §4).
 pub(crate) fn config_applied(shared: &Arc<Shared>, node: &Arc<NodeState>, new: &Documents) {
-    if let Some(accepted) = accepted_authorities(shared, new) {
-        // A pool that cannot be built leaves the old one, as a failing controller would.
-        let _kept = node.certificates.pool.replace(&accepted);
-    }
+    // A pool that cannot be built leaves the old one, as a failing controller would.
+    let _kept = node
+        .certificates
+        .pool
+        .replace(&accepted_authorities(shared, new));
     if !write_names(shared, node, &new.machine_cert_sans()) {
         return;
     }
@@ -284,13 +285,17 @@ pub(crate) fn parse(text: &str) -> Option<Name> {
     text.parse().ok()
 }
 
-fn accepted_authorities(shared: &Shared, config: &Documents) -> Option<Vec<Certificate>> {
+/// The cluster's authority and those that a configuration accepts besides.
+fn accepted_authorities(shared: &Shared, config: &Documents) -> Vec<Certificate> {
     let mut accepted = vec![shared.pki.talos.certificate().clone()];
-    for authority in config.at("/machine/acceptedCAs")?.as_array()? {
-        let pem = STANDARD.decode(authority.get("crt")?.as_str()?).ok()?;
-        accepted.extend(Certificate::many_from_pem(pem).ok()?);
+    let others = config.at("/machine/acceptedCAs").and_then(Value::as_array);
+    for authority in others.into_iter().flatten() {
+        let crt = authority.get("crt").and_then(Value::as_str);
+        let pem = crt.and_then(|crt| STANDARD.decode(crt).ok());
+        let read = pem.and_then(|pem| Certificate::many_from_pem(pem).ok());
+        accepted.extend(read.into_iter().flatten());
     }
-    Some(accepted)
+    accepted
 }
 
 fn server_request(common_name: &str, names: Vec<Name>) -> LeafRequest {

@@ -7,6 +7,7 @@ mod keys;
 mod template;
 mod validate;
 
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 pub(crate) use activation::{diff, needs_reboot};
@@ -18,7 +19,6 @@ pub(crate) use validate::{report, validate};
 use crate::node::MachineType;
 
 /// One configuration text, read when first needed.
-#[derive(Debug)]
 pub(crate) struct ConfigText {
     pub(crate) text: String,
     machine_type: MachineType,
@@ -48,6 +48,16 @@ impl ConfigText {
     pub(crate) fn documents(&self) -> Arc<Documents> {
         let read = || Arc::new(Documents::read(&self.text).unwrap_or_default());
         self.documents.get_or_init(read).clone()
+    }
+}
+
+/// Configurations hold keys, so only the size is shown.
+impl fmt::Debug for ConfigText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.text.len();
+        f.debug_struct("ConfigText")
+            .field("bytes", &bytes)
+            .finish_non_exhaustive()
     }
 }
 

@@ -18,6 +18,7 @@ use tonic::Status;
 use tonic::body::Body;
 
 pub(crate) use apply::roll_back;
+pub(crate) use reboot::tell_boot;
 pub(crate) use services::restart_kubelet;
 pub(crate) use state::MachineState;
 pub(crate) use status::publish as publish_status;

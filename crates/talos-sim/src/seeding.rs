@@ -7,6 +7,7 @@ use crate::config::ConfigText;
 use crate::cosi::{MACHINE_CONFIGS, Machine, Seeds, Site, machine_config};
 use crate::error::Error;
 use crate::kubernetes;
+use crate::machine;
 use crate::node::NodeState;
 use crate::shared::Shared;
 
@@ -23,10 +24,11 @@ pub(crate) fn fill(shared: &Shared) -> Result<(), Error> {
     let seeds = Seeds::new(site(shared), shared.now());
     // The configurations are known, so that a thousand of them need not be read here.
     let configured = &shared.options.machine_cert_sans;
-    shared
-        .nodes
-        .iter()
-        .try_for_each(|node| boot(shared, &seeds, node, configured))
+    shared.nodes.iter().try_for_each(|node| {
+        boot(shared, &seeds, node, configured)?;
+        machine::tell_boot(shared, node);
+        Ok(())
+    })
 }
 
 /// Fills the empty store of a node that boots.

@@ -131,6 +131,7 @@ async fn speak(
         .timer(TokioTimer::new())
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_concurrent_streams(None)
         .serve_connection(TokioIo::new(stream), service)
         .await;
 }

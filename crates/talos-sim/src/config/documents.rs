@@ -1,5 +1,6 @@
 //! Reads the documents of a machine configuration.
 
+use std::fmt;
 use std::net::IpAddr;
 
 use serde_json::Value;
@@ -14,7 +15,7 @@ const MAIN_KEYS: [&str; 4] = ["machine", "cluster", "debug", "persist"];
 pub(crate) struct Documents(pub(crate) Vec<Document>);
 
 /// One document.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub(crate) struct Document {
     /// Line of the text where the document's content starts, from 1.
     pub(crate) line: usize,
@@ -26,6 +27,17 @@ pub(crate) struct Document {
     pub(crate) name: String,
     /// The content, always a mapping.
     pub(crate) value: Value,
+}
+
+/// Documents hold keys, so only what they are is shown.
+impl fmt::Debug for Document {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Document")
+            .field("line", &self.line)
+            .field("kind", &self.kind)
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Why a text is not a machine configuration.

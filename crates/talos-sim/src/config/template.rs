@@ -21,7 +21,6 @@ const OLD_NETWORK: &str = "    network:\n        hostname: {{host}}\n";
 const HOSTNAME_DOCUMENT: &str = "---\n# The host name is fixed, so that nodes can be told apart.\napiVersion: v1alpha1\nkind: HostnameConfig\nauto: \"off\"\nhostname: {{host}}\n";
 
 /// Fills configurations of the machines of one cluster; secrets are made once.
-#[derive(Debug)]
 pub(crate) struct Template {
     /// `cluster.id`.
     pub(crate) cluster_id: String,

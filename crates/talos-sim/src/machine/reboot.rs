@@ -144,6 +144,11 @@ async fn come_up(shared: &Arc<Shared>, node: &Arc<NodeState>) {
     status::publish_stage(shared, node, MachineStage::Booting, &[]);
     node.faults.set_reach(Reach::Up);
     tokio::time::sleep(shared.options.delays.phase).await;
+    tell_boot(shared, node);
+}
+
+/// Tells that a machine has booted.
+pub(crate) fn tell_boot(shared: &Shared, node: &NodeState) {
     sequence_named(shared, node, "boot", sequence_event::Action::Start, "");
     sequence_named(shared, node, "boot", sequence_event::Action::Stop, "");
     let stage = match node.configs.in_maintenance() {
