@@ -76,7 +76,7 @@ fn chain(error: &Error) -> String {
 /// Reads documents without what means the same as nothing.
 fn documents(text: &str) -> Vec<Value> {
     read_documents(text)
-        .unwrap()
+        .expect("a result is YAML")
         .into_iter()
         .map(without_empty)
         .collect()

@@ -1,6 +1,9 @@
 //! From tree to text: what was not edited is copied, the rest is written in the habits of the text.
 
-use std::collections::{HashMap, HashSet};
+mod aliases;
+mod flow;
+
+use std::collections::HashSet;
 
 use serde_json::Value;
 
@@ -31,7 +34,7 @@ pub(super) fn stream(source: &Source, documents: &[Document]) -> String {
     let mut printer = Printer {
         source: &source.text,
         style: source.style,
-        broken: broken_aliases(documents),
+        broken: aliases::broken_aliases(documents),
         out: String::with_capacity(source.text.len() + 256),
         block: None,
     };
@@ -251,116 +254,6 @@ impl Printer<'_> {
         }
     }
 
-    /// Prints a collection in brackets that stood in the text.
-    fn flow(&mut self, node: &Node, children: &[Child], tail: &Span, comma: bool) {
-        let is_list = matches!(node.data, Data::List(_));
-        self.out.push(if is_list { '[' } else { '{' });
-        let habit = children
-            .iter()
-            .rev()
-            .find_map(|child| child.place.as_ref())
-            .map(|place| place.lead.clone());
-        for (index, child) in children.iter().enumerate() {
-            let source = self.source;
-            if index > 0 {
-                self.out.push(',');
-            }
-            let lead = child
-                .place
-                .as_ref()
-                .map(|place| &source[place.lead.clone()]);
-            match lead {
-                Some(lead) if lead.contains('\n') => self.out.push_str(lead),
-                Some(lead) => {
-                    let was_first = child
-                        .place
-                        .as_ref()
-                        .is_some_and(|place| !source[..place.lead.start].ends_with(','));
-                    self.out.push_str(match (index, was_first) {
-                        (0, false) => "",
-                        (1.., true) if lead.is_empty() => " ",
-                        _ => lead,
-                    });
-                }
-                None => {
-                    let lead = habit.clone().map_or("", |span| &source[span]);
-                    if lead.contains('\n') && !lead.contains('#') {
-                        self.out.push_str(lead);
-                    } else if index > 0 {
-                        self.out.push(' ');
-                    }
-                }
-            }
-            self.flow_child(child, is_list);
-        }
-        if comma && !children.is_empty() {
-            self.out.push(',');
-        }
-        self.copy(tail);
-        self.out.push(if is_list { ']' } else { '}' });
-    }
-
-    fn flow_child(&mut self, child: &Child, is_list: bool) {
-        let place = child.place.as_ref();
-        match place {
-            Some(place) if !place.name.is_empty() || is_list => self.copy(&place.name),
-            _ if is_list => {}
-            _ => {
-                let key = scalar::string(&child.key, Quote::None, true);
-                self.out.push_str(&key);
-                self.out.push(':');
-            }
-        }
-        match place {
-            Some(place) if !self.is_fresh(&child.value) => {
-                self.copy(&place.gap);
-                self.node(&child.value, true);
-            }
-            _ => {
-                if !is_list {
-                    let colon = self.out.ends_with(':');
-                    self.out.push_str(if colon { " " } else { ": " });
-                }
-                self.flow_value(&child.value, true);
-            }
-        }
-        if let Some(place) = place {
-            self.copy(&place.tail);
-        }
-    }
-
-    /// Prints a new value on one line.
-    fn flow_value(&mut self, node: &Node, in_flow: bool) {
-        match &node.followed().data {
-            Data::Scalar(value) => {
-                let quote = match node.form {
-                    Form::Fresh(quote) => quote,
-                    _ => Quote::None,
-                };
-                self.out.push_str(&scalar::inline(value, quote, in_flow));
-            }
-            Data::List(children) => {
-                self.out.push('[');
-                for (index, child) in children.iter().enumerate() {
-                    self.out.push_str(if index > 0 { ", " } else { "" });
-                    self.flow_value(&child.value, true);
-                }
-                self.out.push(']');
-            }
-            Data::Mapping(_) => {
-                self.out.push('{');
-                for (index, (key, value)) in node.entries().enumerate() {
-                    self.out.push_str(if index > 0 { ", " } else { "" });
-                    self.out.push_str(&scalar::string(key, Quote::None, true));
-                    self.out.push_str(": ");
-                    self.flow_value(value, true);
-                }
-                self.out.push('}');
-            }
-            Data::Alias(_) => {}
-        }
-    }
-
     /// Returns whether a node has to be written anew.
     fn is_fresh(&self, node: &Node) -> bool {
         match &node.form {
@@ -412,47 +305,5 @@ impl Printer<'_> {
         if !self.out.is_empty() && !self.out.ends_with('\n') {
             self.newline();
         }
-    }
-}
-
-/// Finds the aliases whose anchor was changed or removed since.
-fn broken_aliases(documents: &[Document]) -> HashSet<usize> {
-    let mut broken = HashSet::new();
-    for document in documents
-        .iter()
-        .filter(|document| has_alias(&document.root))
-    {
-        find_broken(&document.root, &mut HashMap::new(), &mut broken);
-    }
-    broken
-}
-
-fn find_broken(node: &Node, anchors: &mut HashMap<String, Value>, broken: &mut HashSet<usize>) {
-    match (&node.data, &node.form) {
-        (Data::Alias(target), Form::Plain(span, _)) => {
-            let name = target.anchor.as_deref().unwrap_or_default();
-            if !anchors.get(name).is_some_and(|value| target.means(value)) {
-                broken.insert(span.start);
-            }
-        }
-        (Data::Mapping(children) | Data::List(children), _) => {
-            for child in children {
-                find_broken(&child.value, anchors, broken);
-            }
-        }
-        _ => {}
-    }
-    if let (Some(name), false) = (&node.anchor, matches!(node.form, Form::Fresh(_))) {
-        anchors.insert(name.to_string(), node.value());
-    }
-}
-
-fn has_alias(node: &Node) -> bool {
-    match &node.data {
-        Data::Alias(_) => true,
-        Data::Mapping(children) | Data::List(children) => {
-            children.iter().any(|child| has_alias(&child.value))
-        }
-        Data::Scalar(_) => false,
     }
 }
