@@ -4,6 +4,8 @@ mod api;
 mod certificates;
 mod faults;
 mod order;
+mod recording;
+mod watches;
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};

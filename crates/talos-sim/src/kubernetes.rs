@@ -8,13 +8,16 @@
 
 mod api;
 mod apply;
+mod bodies;
 mod defaults;
 mod discovery;
 mod faults;
 mod fields;
+mod handles;
 mod kinds;
 mod kubelet;
 mod listening;
+mod managers;
 mod objects;
 mod pods;
 mod reactions;
@@ -23,6 +26,8 @@ mod requests;
 mod route;
 mod seed;
 mod selectors;
+mod startup;
+mod statuses;
 mod talos;
 mod tls;
 mod verbs;
@@ -36,28 +41,21 @@ use jiff::Timestamp;
 use serde_json::Value;
 use talos_pki::Name;
 use tokio::sync::{mpsc, watch};
-use tokio_rustls::TlsAcceptor;
 
 pub use faults::KubeFaults;
+pub use handles::KubeChange;
 pub use requests::KubeRequest;
+pub(crate) use startup::{booted, config_applied, set_running, start};
 pub(crate) use talos::PROVIDED;
 
-use api::ApiServer;
 use kinds::{Catalog, Kind};
 use objects::{Next, Objects};
 use requests::Requests;
-use talos::{Component, Settings, tag};
-use tls::Gate;
 use verbs::key;
 
-use crate::apid::tls::{Identity, provider};
-use crate::cluster::Cluster;
+use crate::apid::tls::Identity;
 use crate::config::Documents;
-use crate::error::Error;
 use crate::faults::Reach;
-use crate::node::{Node, NodeState};
-use crate::shared::Shared;
-use crate::store::ChangeKind;
 
 /// The Kubernetes side of one cluster.
 #[derive(Debug)]
@@ -67,17 +65,6 @@ pub(crate) struct Kubernetes {
     requests: Requests,
     /// What is particular to one node, by the node's index.
     members: Mutex<BTreeMap<usize, Arc<Member>>>,
-}
-
-/// Something that happened to an object of the simulated Kubernetes.
-#[derive(Debug, Clone)]
-pub struct KubeChange {
-    /// What happened.
-    pub kind: ChangeKind,
-    /// The object after it, or the last content of a deleted one.
-    pub object: Arc<Value>,
-    /// When it happened.
-    pub at: Timestamp,
 }
 
 /// What is particular to Kubernetes on one node.
@@ -120,101 +107,6 @@ impl Default for Member {
             configs: Mutex::default(),
             kubelet: tokio::sync::Mutex::default(),
         }
-    }
-}
-
-impl Cluster {
-    /// Forgets the requests that kube-apiservers received so far.
-    pub fn clear_kube_requests(&self) {
-        self.kubernetes().requests.clear();
-    }
-
-    /// Returns the present objects of a kind such as `apps/v1` and `DaemonSet`.
-    pub fn kube_objects(&self, api_version: &str, kind: &str) -> Vec<Arc<Value>> {
-        self.kubernetes().all(api_version, kind)
-    }
-
-    /// Returns what happened to the objects of a kind, oldest first, as far as it is still known.
-    pub fn kube_changes(&self, api_version: &str, kind: &str) -> Vec<KubeChange> {
-        let changes = self.kubernetes().objects.known_changes();
-        let wanted = changes.into_iter().filter(|change| {
-            change.key.kind.kind == kind && change.key.kind.api_version() == api_version
-        });
-        wanted
-            .filter_map(|change| {
-                let (kind, object) = match (change.before, change.after) {
-                    (None, Some(after)) => (ChangeKind::Created, after),
-                    (Some(_), Some(after)) => (ChangeKind::Updated, after),
-                    (before, None) => (ChangeKind::Destroyed, before?),
-                };
-                Some(KubeChange {
-                    kind,
-                    object,
-                    at: change.at,
-                })
-            })
-            .collect()
-    }
-
-    /// Stores an object as a controller inside the cluster would, whatever the API would say about it.
-    pub fn put_kube_object(&self, object: Value) -> Arc<Value> {
-        self.kubernetes().store(object, self.shared.now())
-    }
-
-    /// Starts serving a further kind of objects, such as one that a later Kubernetes version removes.
-    pub fn serve_kube_kind(
-        &self,
-        group: &str,
-        version: &str,
-        kind: &str,
-        plural: &str,
-        namespaced: bool,
-    ) {
-        let kind = Kind::custom(group, version, kind, plural, namespaced);
-        self.kubernetes().catalog.serve(kind);
-    }
-
-    /// Forgets the history of all objects, so that watches from older versions are told `410 Gone`.
-    pub fn compact_kube_history(&self) {
-        self.kubernetes().objects.compact();
-    }
-
-    fn kubernetes(&self) -> &Kubernetes {
-        &self.shared.kubernetes
-    }
-}
-
-impl Node {
-    /// What goes wrong with Kubernetes on this machine.
-    pub fn kube_faults(&self) -> Arc<KubeFaults> {
-        Arc::clone(&self.shared.kubernetes.member(self.index).faults)
-    }
-
-    /// Sets the condition `Ready` of this machine's Node object.
-    pub fn set_kube_node_ready(&self, ready: bool) {
-        let kubernetes = &self.shared.kubernetes;
-        let Some(object) = kubernetes.node(self.name()) else {
-            return;
-        };
-        let now = self.shared.now();
-        kubernetes.change(&object, now, |object| {
-            for condition in object["status"]["conditions"]
-                .as_array_mut()
-                .into_iter()
-                .flatten()
-            {
-                if condition["type"] == "Ready" {
-                    let (status, reason) = if ready {
-                        ("True", "KubeletReady")
-                    } else {
-                        ("False", "KubeletNotReady")
-                    };
-                    condition["status"] = status.into();
-                    condition["reason"] = reason.into();
-                    condition["lastTransitionTime"] = objects::seconds(now).into();
-                }
-            }
-        });
     }
 }
 
@@ -356,169 +248,6 @@ impl Member {
         lock(&self.version).clone()
     }
 }
-
-/// Fills the objects and serves the API on the `kube_port` of every control plane.
-///
-/// # Errors
-///
-/// A certificate could not be made, or TLS not be set up.
-pub(crate) async fn start(shared: &Arc<Shared>) -> Result<(), Error> {
-    let kubernetes = &shared.kubernetes;
-    // All machines of a fresh cluster say the same about Kubernetes.
-    let first = shared
-        .control_planes()
-        .next()
-        .and_then(|node| node.documents());
-    let config = first.unwrap_or_default();
-    let settings = Settings::read(&config, &shared.options.kubernetes_version);
-    seed::basics(shared, &settings);
-    let configured = |node: &&Arc<NodeState>| !node.configs.in_maintenance();
-    for node in shared.nodes.iter().filter(configured) {
-        install(shared, node, &config, &settings).await?;
-        seed::node(shared, node, &settings);
-    }
-    for (index, node) in shared.control_planes().enumerate() {
-        if index == 0 {
-            seed::manifests(shared, node);
-        }
-        seed::mirror_pods(shared, node);
-    }
-    workloads::settle(shared);
-    for node in &shared.nodes {
-        let (sender, receiver) = mpsc::unbounded_channel();
-        *lock(&kubernetes.member(node.index).configs) = Some(sender);
-        shared.spawn(reactions::run(
-            Arc::clone(shared),
-            Arc::clone(node),
-            receiver,
-        ));
-        shared.spawn(kubelet::report_starts(Arc::clone(shared), Arc::clone(node)));
-        shared.spawn(kubelet::run(Arc::clone(shared), Arc::clone(node)));
-        if node.is_control_plane() {
-            serve(shared, node)?;
-        }
-    }
-    shared.spawn(workloads::run(Arc::clone(shared)));
-    Ok(())
-}
-
-/// Reacts to a machine configuration that has become active on a node.
-pub(crate) fn config_applied(shared: &Arc<Shared>, node: usize, config: &Arc<Documents>) {
-    let member = shared.kubernetes.member(node);
-    if let Some(configs) = lock(&member.configs).as_ref() {
-        // The receiver lives as long as the cluster.
-        let _stopped = configs.send(Arc::clone(config));
-    }
-}
-
-/// Writes the Kubernetes resources of a node that boots with its active configuration; one that is
-/// new joins the cluster.
-///
-/// # Errors
-///
-/// A certificate could not be made, or TLS not be set up.
-pub(crate) async fn booted(shared: &Arc<Shared>, node: &Arc<NodeState>) -> Result<(), Error> {
-    let Some(config) = node.documents() else {
-        return Ok(());
-    };
-    let settings = Settings::read(&config, &shared.options.kubernetes_version);
-    install(shared, node, &config, &settings).await?;
-    if shared.kubernetes.node(&node.name).is_none() {
-        seed::node(shared, node, &settings);
-        if node.is_control_plane() {
-            seed::mirror_pods(shared, node);
-            serve(shared, node)?;
-        }
-    }
-    Ok(())
-}
-
-/// Starts or stops the kube-apiserver of a node, as when the machine goes down for a reboot.
-pub(crate) fn set_running(shared: &Shared, node: usize, running: bool) {
-    let member = shared.kubernetes.member(node);
-    if member.identity.get().is_some() {
-        member.running.send_replace(running);
-        member.faults.drop_watches();
-    }
-}
-
-/// Writes the resources that follow from a configuration for the first time.
-async fn install(
-    shared: &Shared,
-    node: &NodeState,
-    config: &Documents,
-    settings: &Settings,
-) -> Result<(), Error> {
-    talos::kubelet(shared, node, settings);
-    if !node.is_control_plane() {
-        return Ok(());
-    }
-    let issued = talos::install_secrets(shared, node, config, settings)?;
-    talos::render(shared, node, settings, std::time::Duration::ZERO).await;
-    talos::render_manifests(shared, node, settings);
-    let member = shared.kubernetes.member(node.index);
-    *lock(&member.names) = talos::names(node, settings);
-    tag(settings.image(Component::ApiServer)).clone_into(&mut lock(&member.version));
-    let tls_failed = |source| Error::Tls {
-        owner: node.name.clone(),
-        source,
-    };
-    match member.identity.get() {
-        Some(identity) => identity.replace(&issued).map_err(tls_failed)?,
-        None => {
-            let identity = Arc::new(Identity::new(&issued).map_err(tls_failed)?);
-            member.identity.get_or_init(|| identity);
-        }
-    }
-    member.running.send_replace(true);
-    Ok(())
-}
-
-/// Serves the API on a control plane.
-fn serve(shared: &Arc<Shared>, node: &Arc<NodeState>) -> Result<(), Error> {
-    let kubernetes = &shared.kubernetes;
-    let member = kubernetes.member(node.index);
-    let minor = shared
-        .options
-        .kubernetes_version
-        .split('.')
-        .nth(1)
-        .and_then(|minor| minor.parse().ok());
-    member
-        .faults
-        .refuse_streaming_lists(minor.unwrap_or(0) < FIRST_STREAMING_MINOR);
-    let Some(identity) = member.identity.get().cloned() else {
-        return Ok(());
-    };
-    if node.kube_port.is_none() {
-        return Ok(());
-    }
-    let tls_failed = |source| Error::Tls {
-        owner: node.name.clone(),
-        source,
-    };
-    let provider = provider();
-    let authority = shared.pki.kubernetes.certificate();
-    let gate = Arc::new(Gate::new(authority, &provider).map_err(tls_failed)?);
-    let config = tls::server_config(identity, Arc::clone(&gate), &provider).map_err(tls_failed)?;
-    let server = Arc::new(ApiServer {
-        shared: Arc::clone(shared),
-        node: node.name.clone(),
-        member,
-        gate,
-    });
-    let acceptor = TlsAcceptor::from(Arc::new(config));
-    let node = Arc::clone(node);
-    shared.spawn(async move {
-        if let Some(port) = &node.kube_port {
-            listening::serve(server, port, acceptor).await;
-        }
-    });
-    Ok(())
-}
-
-/// Kubernetes 1.34 is the first version whose watches can begin with what exists.
-const FIRST_STREAMING_MINOR: u32 = 34;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

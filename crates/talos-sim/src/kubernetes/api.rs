@@ -1,17 +1,16 @@
 //! Answers requests to one kube-apiserver.
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::request::Parts;
 use http::{HeaderMap, Method, Response, StatusCode, header};
-use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt as _, Full, StreamBody};
-use hyper::body::{Bytes, Incoming};
+use http_body_util::{BodyExt as _, StreamBody};
+use hyper::body::Incoming;
 use serde_json::{Value, json};
 
+use super::bodies::{Body, aggregated, decode, object, refused, response, text, wants_aggregated};
 use super::discovery;
 use super::kinds::Kind;
 use super::refusal::Refusal;
@@ -23,9 +22,6 @@ use super::verbs::{PatchKind, Write, key};
 use super::watching::{Watch, stream};
 use super::{Kubernetes, Member};
 use crate::shared::Shared;
-
-/// Body of an answer.
-pub(crate) type Body = UnsyncBoxBody<Bytes, Infallible>;
 
 /// One kube-apiserver.
 #[derive(Debug)]
@@ -417,63 +413,4 @@ fn patch_kind(
              application/strategic-merge-patch+json, application/apply-patch+yaml",
         )),
     }
-}
-
-/// Reads a body; JSON is also YAML.
-fn decode(content_type: &str, body: &[u8]) -> Result<Value, Refusal> {
-    let unreadable = |error: String| Refusal::bad_request(format!("error decoding body: {error}"));
-    if content_type.ends_with("yaml") {
-        let text = std::str::from_utf8(body).map_err(|error| unreadable(error.to_string()))?;
-        if let Ok(value) = serde_json::from_str(text) {
-            return Ok(value);
-        }
-        return serde_saphyr::from_str(text).map_err(|error| unreadable(error.to_string()));
-    }
-    if content_type.ends_with("json") {
-        return serde_json::from_slice(body).map_err(|error| unreadable(error.to_string()));
-    }
-    Err(Refusal::unsupported_media_type(
-        "application/json, application/yaml",
-    ))
-}
-
-fn wants_aggregated(headers: &HeaderMap) -> bool {
-    let accept = headers
-        .get(header::ACCEPT)
-        .and_then(|value| value.to_str().ok());
-    accept.is_some_and(|accept| {
-        accept.contains("g=apidiscovery.k8s.io")
-            && accept.contains("v=v2;")
-            && accept.contains("as=APIGroupDiscoveryList")
-    })
-}
-
-fn refused(refusal: &Refusal) -> Response<Body> {
-    let status = StatusCode::from_u16(refusal.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    object(status, &refusal.to_status())
-}
-
-fn object(status: StatusCode, value: &Value) -> Response<Body> {
-    let body = Full::new(Bytes::from(value.to_string())).boxed_unsync();
-    response(status, "application/json", body)
-}
-
-fn aggregated(value: &Value) -> Response<Body> {
-    let body = Full::new(Bytes::from(value.to_string())).boxed_unsync();
-    response(StatusCode::OK, discovery::AGGREGATED, body)
-}
-
-fn text(text: &'static str) -> Response<Body> {
-    let body = Full::new(Bytes::from_static(text.as_bytes())).boxed_unsync();
-    response(StatusCode::OK, "text/plain; charset=utf-8", body)
-}
-
-fn response(status: StatusCode, content_type: &'static str, body: Body) -> Response<Body> {
-    let mut response = Response::new(body);
-    *response.status_mut() = status;
-    let content_type = header::HeaderValue::from_static(content_type);
-    response
-        .headers_mut()
-        .insert(header::CONTENT_TYPE, content_type);
-    response
 }

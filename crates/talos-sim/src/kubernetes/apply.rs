@@ -3,42 +3,13 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::fields::{
     FieldSet, ListKind, Path, Step, display, get, is_atomic_map, item_step, list_kind, remove,
 };
-use super::objects::seconds;
+use super::managers::{Manager, Operation, described, entries, set_entry, store_entries};
 use super::refusal::Refusal;
-
-/// Who writes, as `managedFields` names it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Manager {
-    /// The manager's name: the `fieldManager` parameter or the start of the user agent.
-    pub(crate) name: String,
-    /// Whether fields are applied or updated.
-    pub(crate) operation: Operation,
-    /// `status` for writes to that part, else empty.
-    pub(crate) subresource: String,
-}
-
-/// How a manager came to own its fields.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Operation {
-    /// Server-side apply.
-    Apply,
-    /// Any other write.
-    Update,
-}
-
-/// One entry of `managedFields`.
-#[derive(Debug, Clone)]
-struct Entry {
-    manager: Manager,
-    api_version: String,
-    time: String,
-    fields: FieldSet,
-}
 
 /// Returns the live object with a manager's configuration applied to it.
 ///
@@ -161,7 +132,11 @@ pub(crate) fn merge(live: Option<&Value>, patch: &Value, path: &mut Path) -> Val
 }
 
 fn merge_lists(old: &[Value], new: &[Value], path: &mut Path) -> Value {
-    match list_kind(path) {
+    let kind = match list_kind(path, old) {
+        ListKind::Atomic => ListKind::Atomic,
+        _ => list_kind(path, new),
+    };
+    match kind {
         ListKind::Atomic => Value::Array(new.to_vec()),
         ListKind::Set => {
             let mut merged = old.to_vec();
@@ -197,91 +172,53 @@ fn differs(path: &Path, old: &Value, new: &Value) -> bool {
     }
 }
 
-fn described(entry: &Entry) -> String {
-    let mut text = format!("\"{}\"", entry.manager.name);
-    if !entry.manager.subresource.is_empty() {
-        text += &format!(" with subresource \"{}\"", entry.manager.subresource);
-    }
-    if entry.manager.operation == Operation::Update {
-        text += &format!(" using {}", entry.api_version);
-    }
-    text
-}
-
-fn entries(object: &Value) -> Vec<Entry> {
-    let text = |entry: &Value, field: &str| entry[field].as_str().unwrap_or_default().to_owned();
-    object["metadata"]["managedFields"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .map(|entry| Entry {
-            manager: Manager {
-                name: text(entry, "manager"),
-                operation: match entry["operation"].as_str() {
-                    Some("Apply") => Operation::Apply,
-                    _ => Operation::Update,
-                },
-                subresource: text(entry, "subresource"),
-            },
-            api_version: text(entry, "apiVersion"),
-            time: text(entry, "time"),
-            fields: FieldSet::from_v1(&entry["fieldsV1"]),
-        })
-        .collect()
-}
-
-/// Replaces a manager's entry; its time moves only if its fields do.
-fn set_entry(
-    entries: &mut Vec<Entry>,
-    manager: Manager,
-    object: &Value,
-    fields: FieldSet,
-    now: Timestamp,
-) {
-    match entries.iter_mut().find(|entry| entry.manager == manager) {
-        Some(entry) if entry.fields == fields => {}
-        Some(entry) => {
-            entry.fields = fields;
-            entry.time = seconds(now);
-        }
-        None => entries.push(Entry {
-            manager,
-            api_version: object["apiVersion"].as_str().unwrap_or("v1").to_owned(),
-            time: seconds(now),
-            fields,
-        }),
-    }
-    entries.retain(|entry| !entry.fields.is_empty());
-}
-
-fn store_entries(object: &mut Value, entries: &[Entry]) {
-    let list: Vec<Value> = entries
-        .iter()
-        .map(|entry| {
-            let operation = match entry.manager.operation {
-                Operation::Apply => "Apply",
-                Operation::Update => "Update",
-            };
-            let mut value = json!({
-                "manager": entry.manager.name,
-                "operation": operation,
-                "apiVersion": entry.api_version,
-                "time": entry.time,
-                "fieldsType": "FieldsV1",
-                "fieldsV1": entry.fields.to_v1(),
-            });
-            if !entry.manager.subresource.is_empty() {
-                value["subresource"] = json!(entry.manager.subresource);
-            }
-            value
-        })
-        .collect();
-    object["metadata"]["managedFields"] = Value::Array(list);
-}
-
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
     use super::*;
+
+    /// Any JSON without nulls, which never come this far, with names that merge in different ways.
+    fn any_value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            any::<bool>().prop_map(Value::from),
+            (0..3_u8).prop_map(Value::from),
+            "[ab]".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 24, 4, |inner| {
+            let name = prop_oneof![
+                Just("containers"),
+                Just("name"),
+                Just("ports"),
+                Just("finalizers"),
+                Just("selector"),
+                Just("x"),
+            ];
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+                proptest::collection::btree_map(name, inner, 0..4).prop_map(|fields| {
+                    fields
+                        .into_iter()
+                        .map(|(name, field)| (name.to_owned(), field))
+                        .collect()
+                }),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn applying_twice_is_applying_once(spec in any_value(), other in any_value()) {
+            let object = |spec: &Value| json!({ "apiVersion": "v1", "kind": "K", "spec": spec });
+            let live = apply(None, &object(&other), "other", true, now()).unwrap();
+            let once = apply(Some(&live), &object(&spec), "one", true, now()).unwrap();
+            let twice = apply(Some(&once), &object(&spec), "one", true, now()).unwrap();
+            prop_assert_eq!(&twice, &once);
+            // Whoever forced last gets through without force from then on.
+            prop_assert!(apply(Some(&once), &object(&spec), "one", false, now()).is_ok());
+        }
+    }
 
     fn manifest(labels: &Value, image: &str) -> Value {
         json!({

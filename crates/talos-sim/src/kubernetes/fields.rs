@@ -151,8 +151,27 @@ pub(crate) fn remove(value: &mut Value, path: &[Step]) {
     }
 }
 
-/// Tells how the list at a path merges.
-pub(crate) fn list_kind(path: &[Step]) -> ListKind {
+/// Tells how a list at a path merges; one whose items do not have keys of their own is atomic.
+pub(crate) fn list_kind(path: &[Step], items: &[Value]) -> ListKind {
+    match usual_kind(path) {
+        ListKind::Keyed(keys) => {
+            let has_keys = |item: &Value| {
+                let present = |key: &&str| *key == "protocol" || item.get(*key).is_some();
+                keys.iter().all(|key| present(key))
+            };
+            let steps: BTreeSet<Step> = items.iter().map(|item| item_step(item, keys)).collect();
+            if items.iter().all(has_keys) && steps.len() == items.len() {
+                ListKind::Keyed(keys)
+            } else {
+                ListKind::Atomic
+            }
+        }
+        other => other,
+    }
+}
+
+/// Tells how lists of the name at a path merge.
+fn usual_kind(path: &[Step]) -> ListKind {
     let inside = |name: &str| {
         path.iter()
             .any(|step| matches!(step, Step::Field(f) if f == name))
@@ -213,7 +232,7 @@ pub(crate) fn item_step(item: &Value, keys: &[&str]) -> Step {
 fn is_item(item: &Value, step: &Step) -> bool {
     match step {
         Step::Field(_) => false,
-        Step::Member(text) => item.to_string() == *text,
+        Step::Member(text) => serde_json::from_str(text).is_ok_and(|member: Value| *item == member),
         Step::Item(keys) => {
             let names: Vec<&str> = keys.iter().map(|(name, _)| name.as_str()).collect();
             item_step(item, &names) == *step
@@ -263,7 +282,7 @@ fn collect(value: &Value, path: &mut Path, leaves: &mut BTreeSet<Path>) {
                 path.pop();
             }
         }
-        Value::Array(items) if !items.is_empty() => match list_kind(path) {
+        Value::Array(items) if !items.is_empty() => match list_kind(path, items) {
             ListKind::Atomic => {
                 leaves.insert(path.clone());
             }

@@ -150,7 +150,9 @@ impl Objects {
                         object["metadata"]["resourceVersion"] = json!(next.to_string());
                     }
                 }
-                let object = Arc::new(sorted(object));
+                // Kubernetes shows fields in alphabetic order.
+                object.sort_all_objects();
+                let object = Arc::new(object);
                 if !dry_run {
                     state.commit(key, now, before, Some(Arc::clone(&object)));
                     self.revision.send_replace(state.revision);
@@ -341,21 +343,4 @@ fn same(left: &Value, right: &Value) -> bool {
         object
     };
     bare(left) == bare(right)
-}
-
-/// Returns the value with the keys of all objects in alphabetic order, as Kubernetes shows them.
-fn sorted(value: Value) -> Value {
-    match value {
-        Value::Object(fields) => {
-            let ordered: BTreeMap<String, Value> = fields.into_iter().collect();
-            Value::Object(
-                ordered
-                    .into_iter()
-                    .map(|(name, field)| (name, sorted(field)))
-                    .collect(),
-            )
-        }
-        Value::Array(items) => Value::Array(items.into_iter().map(sorted).collect()),
-        other => other,
-    }
 }

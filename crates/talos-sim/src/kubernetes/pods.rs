@@ -6,7 +6,6 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::defaults::complete;
 use super::objects::{random_uid, seconds};
 
 /// Where pods run.
@@ -54,7 +53,6 @@ pub(crate) fn mirror(static_pod: &Value, place: &Place, now: Timestamp) -> Value
     }]);
     pod["spec"]["nodeName"] = json!(place.node);
     pod["status"] = json!({ "phase": "Pending", "qosClass": quality(&pod) });
-    complete(&mut pod);
     pod
 }
 
@@ -80,7 +78,6 @@ pub(crate) fn of_template(template: &Value, namespace: &str, name: &str, owner: 
         "uid": owner["metadata"]["uid"],
     }]);
     pod["status"] = json!({ "phase": "Pending", "qosClass": quality(&pod) });
-    complete(&mut pod);
     pod
 }
 

@@ -136,7 +136,24 @@ fn decode(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn any_url_is_read(path in ".*", query in "[a-z%+&=0-9]*") {
+            route(&path);
+            parameters(&query);
+        }
+
+        #[test]
+        fn encoded_values_come_back(value in "[^\u{fffd}]*") {
+            let encoded: String = value.bytes().map(|byte| format!("%{byte:02X}")).collect();
+            let found = parameters(&format!("key={encoded}"));
+            prop_assert_eq!(&found["key"], &value);
+        }
+    }
 
     #[test]
     fn paths_to_objects_are_taken_apart() {

@@ -138,9 +138,19 @@ fn field_text(object: &Value, path: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
+
+    proptest! {
+        #[test]
+        fn any_selector_is_read_or_refused(labels in "[a-z=!(), in]*", fields in ".*") {
+            if let Err(refusal) = Selection::parse(&labels, &fields) {
+                prop_assert_eq!(refusal.code, 400);
+            }
+        }
+    }
 
     #[test]
     fn selectors_choose_by_labels_and_fields() {

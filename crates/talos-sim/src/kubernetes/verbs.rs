@@ -5,9 +5,10 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::apply::{Manager, Operation, apply, merge, track};
+use super::apply::{apply, merge, track};
 use super::defaults::complete;
 use super::kinds::Kind;
+use super::managers::{Manager, Operation};
 use super::objects::{Key, Next, Objects, seconds};
 use super::refusal::Refusal;
 

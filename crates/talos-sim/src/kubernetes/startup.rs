@@ -1,0 +1,180 @@
+//! Bringing Kubernetes up: the resources and objects of every node, and the servers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio_rustls::TlsAcceptor;
+
+use super::api::ApiServer;
+use super::talos::{self, Component, Settings, tag};
+use super::tls::{self, Gate};
+use super::{kubelet, listening, lock, reactions, seed, workloads};
+use crate::apid::tls::{Identity, provider};
+use crate::config::Documents;
+use crate::error::Error;
+use crate::node::NodeState;
+use crate::shared::Shared;
+
+/// Fills the objects and serves the API on the `kube_port` of every control plane.
+///
+/// # Errors
+///
+/// A certificate could not be made, or TLS not be set up.
+pub(crate) async fn start(shared: &Arc<Shared>) -> Result<(), Error> {
+    let kubernetes = &shared.kubernetes;
+    // All machines of a fresh cluster say the same about Kubernetes.
+    let first = shared
+        .control_planes()
+        .next()
+        .and_then(|node| node.documents());
+    let config = first.unwrap_or_default();
+    let settings = Settings::read(&config, &shared.options.kubernetes_version);
+    seed::basics(shared, &settings);
+    let configured = |node: &&Arc<NodeState>| !node.configs.in_maintenance();
+    for node in shared.nodes.iter().filter(configured) {
+        install(shared, node, &config, &settings).await?;
+        seed::node(shared, node, &settings);
+    }
+    for (index, node) in shared.control_planes().enumerate() {
+        if index == 0 {
+            seed::manifests(shared, node);
+        }
+        seed::mirror_pods(shared, node);
+    }
+    workloads::settle(shared);
+    for node in &shared.nodes {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        *lock(&kubernetes.member(node.index).configs) = Some(sender);
+        shared.spawn(reactions::run(
+            Arc::clone(shared),
+            Arc::clone(node),
+            receiver,
+        ));
+        shared.spawn(kubelet::report_starts(Arc::clone(shared), Arc::clone(node)));
+        shared.spawn(kubelet::run(Arc::clone(shared), Arc::clone(node)));
+        if node.is_control_plane() {
+            serve(shared, node)?;
+        }
+    }
+    shared.spawn(workloads::run(Arc::clone(shared)));
+    Ok(())
+}
+
+/// Reacts to a machine configuration that has become active on a node.
+pub(crate) fn config_applied(shared: &Arc<Shared>, node: usize, config: &Arc<Documents>) {
+    let member = shared.kubernetes.member(node);
+    if let Some(configs) = lock(&member.configs).as_ref() {
+        // The receiver lives as long as the cluster.
+        let _stopped = configs.send(Arc::clone(config));
+    }
+}
+
+/// Writes the Kubernetes resources of a node that boots with its active configuration; one that is
+/// new joins the cluster.
+///
+/// # Errors
+///
+/// A certificate could not be made, or TLS not be set up.
+pub(crate) async fn booted(shared: &Arc<Shared>, node: &Arc<NodeState>) -> Result<(), Error> {
+    let Some(config) = node.documents() else {
+        return Ok(());
+    };
+    let settings = Settings::read(&config, &shared.options.kubernetes_version);
+    install(shared, node, &config, &settings).await?;
+    if shared.kubernetes.node(&node.name).is_none() {
+        seed::node(shared, node, &settings);
+        if node.is_control_plane() {
+            seed::mirror_pods(shared, node);
+            serve(shared, node)?;
+        }
+    }
+    Ok(())
+}
+
+/// Starts or stops the kube-apiserver of a node, as when the machine goes down for a reboot.
+pub(crate) fn set_running(shared: &Shared, node: usize, running: bool) {
+    let member = shared.kubernetes.member(node);
+    if member.identity.get().is_some() {
+        member.running.send_replace(running);
+        member.faults.drop_watches();
+    }
+}
+
+/// Writes the resources that follow from a configuration for the first time.
+async fn install(
+    shared: &Shared,
+    node: &NodeState,
+    config: &Documents,
+    settings: &Settings,
+) -> Result<(), Error> {
+    talos::kubelet(shared, node, settings);
+    if !node.is_control_plane() {
+        return Ok(());
+    }
+    let issued = talos::install_secrets(shared, node, config, settings)?;
+    talos::render(shared, node, settings, Duration::ZERO).await;
+    talos::render_manifests(shared, node, settings);
+    let member = shared.kubernetes.member(node.index);
+    *lock(&member.names) = talos::names(node, settings);
+    tag(settings.image(Component::ApiServer)).clone_into(&mut lock(&member.version));
+    let tls_failed = |source| Error::Tls {
+        owner: node.name.clone(),
+        source,
+    };
+    match member.identity.get() {
+        Some(identity) => identity.replace(&issued).map_err(tls_failed)?,
+        None => {
+            let identity = Arc::new(Identity::new(&issued).map_err(tls_failed)?);
+            member.identity.get_or_init(|| identity);
+        }
+    }
+    member.running.send_replace(true);
+    Ok(())
+}
+
+/// Serves the API on a control plane.
+fn serve(shared: &Arc<Shared>, node: &Arc<NodeState>) -> Result<(), Error> {
+    let kubernetes = &shared.kubernetes;
+    let member = kubernetes.member(node.index);
+    let minor = shared
+        .options
+        .kubernetes_version
+        .split('.')
+        .nth(1)
+        .and_then(|minor| minor.parse().ok());
+    member
+        .faults
+        .refuse_streaming_lists(minor.unwrap_or(0) < FIRST_STREAMING_MINOR);
+    let Some(identity) = member.identity.get().cloned() else {
+        return Ok(());
+    };
+    if node.kube_port.is_none() {
+        return Ok(());
+    }
+    let tls_failed = |source| Error::Tls {
+        owner: node.name.clone(),
+        source,
+    };
+    let provider = provider();
+    let authority = shared.pki.kubernetes.certificate();
+    let gate = Arc::new(Gate::new(authority, &provider).map_err(tls_failed)?);
+    let config = tls::server_config(identity, Arc::clone(&gate), &provider).map_err(tls_failed)?;
+    let server = Arc::new(ApiServer {
+        shared: Arc::clone(shared),
+        node: node.name.clone(),
+        member,
+        gate,
+    });
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let node = Arc::clone(node);
+    shared.spawn(async move {
+        if let Some(port) = &node.kube_port {
+            listening::serve(server, port, acceptor).await;
+        }
+    });
+    Ok(())
+}
+
+/// Kubernetes 1.34 is the first version whose watches can begin with what exists.
+const FIRST_STREAMING_MINOR: u32 = 34;
