@@ -99,6 +99,10 @@ impl Secrets {
             match find::in_line(line) {
                 Some(range) => {
                     let value = line[range.clone()].trim_matches(['"', '\'']).to_owned();
+                    if value == MASK {
+                        out.push_str(line);
+                        continue;
+                    }
                     self.add(&value);
                     out.push_str(&line[..range.start]);
                     out.push_str(&self.mark(&value));

@@ -176,3 +176,9 @@ fn a_text_that_is_no_yaml_is_hidden_by_its_lines() {
     );
     assert_eq!(text("token:\nkey: node-role\n"), "token:\nkey: node-role\n");
 }
+
+#[test]
+fn a_masked_text_stays_as_it_is() {
+    let masked = "token: '******'\nkey: ******\n";
+    assert_eq!(Secrets::new().mask(masked), masked);
+}
