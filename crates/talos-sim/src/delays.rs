@@ -5,6 +5,8 @@ use std::time::Duration;
 /// How long simulated work takes; milliseconds by default, so that tests need no patience.
 #[derive(Clone, Debug)]
 pub struct Delays {
+    /// How long a machine works on a configuration that it is given.
+    pub apply: Duration,
     /// Between a change of names and each of the two certificates issued for it.
     pub certificate: Duration,
     /// Until dialling a node that is not there fails.
@@ -43,6 +45,7 @@ impl Default for Delays {
     fn default() -> Self {
         let ms = Duration::from_millis;
         Self {
+            apply: Duration::ZERO,
             certificate: ms(2),
             dial_failure: ms(1),
             dial_timeout: ms(50),

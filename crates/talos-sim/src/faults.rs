@@ -61,6 +61,8 @@ impl Default for Faults {
 
 impl Faults {
     /// Sets whether the node can be dialled; open connections are cut when it cannot.
+    ///
+    /// A reboot that ends makes the node answer again.
     pub fn set_reach(&self, reach: Reach) {
         self.reach.send_replace(reach);
         if reach != Reach::Up {

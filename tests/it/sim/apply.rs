@@ -220,6 +220,28 @@ async fn a_trial_ends_by_itself() {
 }
 
 #[tokio::test]
+async fn two_applies_at_once_are_one_too_many() {
+    let delays = Delays {
+        apply: Duration::from_secs(3600),
+        ..Delays::default()
+    };
+    let options = Options {
+        workers: 0,
+        delays,
+        ..Options::default()
+    };
+    let cluster = Cluster::start(options).await.unwrap();
+    let node = &cluster.nodes()[0];
+    let channel = admin(&cluster, node).await;
+    let config = node.machine_config().unwrap();
+    let result = tokio::select! {
+        result = apply(&channel, &config, Mode::Auto, false) => result,
+        result = apply(&channel, &config, Mode::Auto, false) => result,
+    };
+    assert_eq!(result.unwrap_err().code(), Code::FailedPrecondition);
+}
+
+#[tokio::test]
 async fn new_names_are_covered_by_a_certificate_issued_twice() {
     let cluster = cluster(1, 0).await;
     let node = &cluster.nodes()[0];

@@ -173,6 +173,23 @@ async fn logs_are_cut_by_lines_and_sent_in_pieces() {
     let unknown = client.logs(request("nope", -1, false)).await;
     refused(unknown, Code::Unknown, "log \"nope\" was not registered");
 
+    let container = |id: &str| api::LogsRequest {
+        namespace: "k8s.io".to_owned(),
+        driver: 1,
+        ..request(id, -1, false)
+    };
+    let id = format!(
+        "kube-system/kube-scheduler-{}:kube-scheduler:0123456789ab",
+        node.name()
+    );
+    assert!(
+        !all(client.logs(container(&id)).await.unwrap().into_inner())
+            .await
+            .is_empty()
+    );
+    let unknown = client.logs(container("kube-system/nope:nope")).await;
+    assert_eq!(unknown.unwrap_err().code(), Code::Unknown);
+
     let mut following = client
         .logs(request("kubelet", 0, true))
         .await

@@ -258,3 +258,79 @@ fn strings(value: Option<&Value>) -> Vec<String> {
     let items = value.and_then(Value::as_array).into_iter().flatten();
     items.filter_map(Value::as_str).map(str::to_owned).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_styles_of_configuration_say_the_same() {
+        let main = "
+machine:
+    type: controlplane
+    kubelet: {image: kubelet:v1}
+cluster:
+    controlPlane: {endpoint: https://10.5.0.2:6443}
+    network: {serviceSubnets: [10.96.0.0/12]}
+    apiServer: {image: kube-apiserver:v1, certSANs: [a.example.com]}
+    scheduler: {image: kube-scheduler:v1}
+";
+        let documents = "
+machine: {type: controlplane}
+---
+apiVersion: v1alpha1
+kind: KubeClusterConfig
+endpoint: https://10.5.0.2:6443
+---
+apiVersion: v1alpha1
+kind: KubeNetworkConfig
+serviceSubnets: [10.96.0.0/12]
+---
+apiVersion: v1alpha1
+kind: KubeAPIServerConfig
+image: kube-apiserver:v1
+certExtraSANs: [a.example.com]
+---
+apiVersion: v1alpha1
+kind: KubeSchedulerConfig
+image: kube-scheduler:v1
+--- # the kubelet
+apiVersion: v1alpha1
+kind: KubeletConfig
+image: kubelet:v1
+";
+        for text in [main, documents] {
+            let read = Documents::read(text).unwrap();
+            assert_eq!(read.machine_type(), MachineType::ControlPlane);
+            assert_eq!(read.endpoint(), Some("https://10.5.0.2:6443"));
+            assert_eq!(read.service_address(), "10.96.0.1".parse().ok());
+            assert_eq!(read.image("apiServer"), Some("kube-apiserver:v1"));
+            assert_eq!(read.image("scheduler"), Some("kube-scheduler:v1"));
+            assert_eq!(read.image("controllerManager"), None);
+            assert_eq!(read.kubelet_image(), Some("kubelet:v1"));
+            assert_eq!(read.api_server_cert_sans(), ["a.example.com"]);
+        }
+    }
+
+    #[test]
+    fn documents_know_the_line_where_they_start() {
+        let text = "# head\nmachine: {}\n---\n\n# more\napiVersion: v1alpha1\nkind: A\n---\n";
+        let lines: Vec<usize> = Documents::read(text)
+            .unwrap()
+            .0
+            .iter()
+            .map(|d| d.line)
+            .collect();
+        assert_eq!(lines, [2, 6]);
+        let problem = Documents::read("machine: {}\n---\n- a\n").unwrap_err();
+        assert_eq!(problem, Unreadable::NotMapping { line: 3 });
+        let problem = Documents::read("kind: A\n").unwrap_err();
+        assert_eq!(
+            problem,
+            Unreadable::MissingApiVersion {
+                kind: "A".to_owned(),
+                line: 1
+            }
+        );
+    }
+}

@@ -71,6 +71,9 @@ pub(crate) async fn apply(
             "the machine is about to reboot",
         ));
     }
+    if !shared.options.delays.apply.is_zero() {
+        tokio::time::sleep(shared.options.delays.apply).await;
+    }
     let asked = Mode::try_from(request.mode).unwrap_or(Mode::Reboot);
     if asked != Mode::Try {
         apply.lock().before = None;

@@ -43,11 +43,7 @@ struct Content {
 impl Logs {
     /// Adds text to a log.
     pub(crate) fn append(&self, node: &NodeState, id: &str, text: &str) {
-        let log = self
-            .lock()
-            .entry(id.to_owned())
-            .or_insert_with(|| first(node, id))
-            .clone();
+        let log = self.keep(node, id);
         let mut content = log.lock();
         content.bytes.extend_from_slice(text.as_bytes());
         let excess = content.bytes.len().saturating_sub(KEPT);
@@ -66,15 +62,14 @@ impl Logs {
     }
 
     fn find(&self, node: &NodeState, id: &str) -> Option<Arc<Log>> {
+        let is_known = ids(node.machine_type()).contains(&id) || self.lock().contains_key(id);
+        is_known.then(|| self.keep(node, id))
+    }
+
+    fn keep(&self, node: &NodeState, id: &str) -> Arc<Log> {
         let mut logs = self.lock();
-        if !logs.contains_key(id) && !ids(node.machine_type()).contains(&id) {
-            return None;
-        }
-        Some(
-            logs.entry(id.to_owned())
-                .or_insert_with(|| first(node, id))
-                .clone(),
-        )
+        let log = logs.entry(id.to_owned()).or_insert_with(|| first(node, id));
+        log.clone()
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Log>>> {
@@ -114,13 +109,17 @@ impl Content {
 pub(crate) async fn logs(context: Context, wanted: LogsRequest) -> Result<DataStream, Status> {
     let node = &context.node;
     let is_service = wanted.namespace == "system" || wanted.id == "kubelet";
-    if !is_service {
+    if !is_service && !is_container(node, &wanted.id) {
         return Err(Status::unknown(format!(
             "container {:?} not found",
             wanted.id
         )));
     }
-    let Some(log) = node.machine.logs.find(node, &wanted.id) else {
+    let log = match is_service {
+        true => node.machine.logs.find(node, &wanted.id),
+        false => Some(node.machine.logs.keep(node, &wanted.id)),
+    };
+    let Some(log) = log else {
         return Err(Status::unknown(format!(
             "log {:?} was not registered",
             wanted.id
@@ -181,6 +180,17 @@ pub(crate) fn data(bytes: Vec<u8>) -> Data {
         metadata: None,
         bytes,
     }
+}
+
+/// Whether a machine runs a container, such as `kube-system/kube-scheduler-NODE:kube-scheduler`.
+fn is_container(node: &NodeState, id: &str) -> bool {
+    let components = [
+        "kube-apiserver",
+        "kube-controller-manager",
+        "kube-scheduler",
+    ];
+    let pods = components.map(|name| format!("kube-system/{name}-{}:{name}", node.name));
+    node.is_control_plane() && pods.iter().any(|pod| id.starts_with(pod.as_str()))
 }
 
 fn ids(machine_type: MachineType) -> &'static [&'static str] {

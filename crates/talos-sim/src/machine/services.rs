@@ -10,6 +10,7 @@ use talos_api::machine::service_state_event::Action;
 use tonic::Status;
 
 use crate::apid::Context;
+use crate::kubernetes;
 use crate::machine::status;
 use crate::node::{MachineType, NodeState};
 use crate::shared::Shared;
@@ -188,6 +189,11 @@ async fn start(shared: &Shared, node: &NodeState, id: &str) {
         "Running pre state",
         None,
     );
+    let image = (id == "kubelet").then(|| kubernetes::kubelet_image(node));
+    if image.flatten().is_some_and(|image| node.faults.is_missing(&image)) {
+        // Pulling is tried again and again, which comes to nothing.
+        return;
+    }
     change(
         shared,
         node,
