@@ -1,5 +1,10 @@
 //! The program's contract with scripts: flags, output, exit codes, masking.
 
+mod bad_input;
 mod flags;
-mod program;
+mod get;
+mod many_nodes;
+pub(crate) mod program;
+mod services;
+mod streams;
 mod usage;

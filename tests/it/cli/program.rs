@@ -3,6 +3,9 @@
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use talos_config::talosconfig::TalosConfig;
+use talos_sim::{Cluster, Options};
+
 /// What a run printed and how it ended.
 #[derive(Debug)]
 pub(crate) struct Ran {
@@ -33,6 +36,62 @@ impl From<Output> for Ran {
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         }
+    }
+}
+
+/// A simulated cluster, and a home folder whose talosconfig leads to it.
+pub(crate) struct Lab {
+    pub(crate) cluster: Cluster,
+    pub(crate) home: Home,
+    /// The nodes, as `-n` takes them.
+    pub(crate) nodes: Vec<String>,
+}
+
+impl Lab {
+    /// Starts a cluster; the context lists its nodes.
+    pub(crate) async fn start(options: Options) -> Self {
+        Self::with_roles(options, &["os:admin"]).await
+    }
+
+    /// Starts a cluster, whose talosconfig has these roles.
+    pub(crate) async fn with_roles(options: Options, roles: &[&str]) -> Self {
+        let cluster = Cluster::start(options).await.unwrap();
+        let home = Home::new();
+        let nodes: Vec<String> = cluster
+            .nodes()
+            .iter()
+            .map(|node| node.address().to_string())
+            .collect();
+        let mut config = TalosConfig::parse("talosconfig", &cluster.talosconfig(roles)).unwrap();
+        let name = config.current().unwrap().to_owned();
+        config.set_nodes(&name, &nodes).unwrap();
+        home.file(".talos/config", config.text());
+        Self {
+            cluster,
+            home,
+            nodes,
+        }
+    }
+
+    /// Runs the program; the simulated nodes answer meanwhile.
+    pub(crate) fn run(&self, args: &[&str]) -> Ran {
+        tokio::task::block_in_place(|| self.home.run(args))
+    }
+
+    /// Runs the program and returns its JSON document, which must be the only thing on stdout.
+    pub(crate) fn json(&self, args: &[&str]) -> serde_json::Value {
+        let ran = self.run(&[args, &["-o", "json"]].concat());
+        assert_eq!(ran.code, Some(0), "{args:?}: {ran:?}");
+        ran.json()
+    }
+
+    /// Returns the calls that changed something.
+    pub(crate) fn changes(&self) -> Vec<String> {
+        let calls = self.cluster.calls().into_iter();
+        calls
+            .filter(|call| call.mutating)
+            .map(|call| call.method)
+            .collect()
     }
 }
 

@@ -113,7 +113,7 @@ pub(super) fn info(session: &mut Session) -> Result<Outcome, Error> {
         Some(end) => format!(
             "{} ({})",
             times::ago(end, now),
-            end.to_zoned(TimeZone::UTC).date()
+            end.to_zoned_datetime(TimeZone::UTC).date()
         ),
     };
     for (label, value) in [
