@@ -191,14 +191,16 @@ impl Field {
         };
     }
 
-    /// Tells structs apart: those that are written as a URL, and those without known fields, which hold anything.
+    /// Tells structs apart: those that are written as one word, and those without known fields, which hold anything.
     fn settle(&mut self) {
         if self.shape == Shape::Struct {
-            let is_url = ["scheme", "opaque", "host", "rawquery"]
-                .iter()
-                .all(|name| self.fields.contains_key(name));
-            if is_url {
+            let has = |names: &[&str]| names.iter().all(|name| self.fields.contains_key(name));
+            if has(&["scheme", "opaque", "host", "rawquery"]) {
                 self.shape = Shape::Url;
+                self.fields.clear();
+            } else if has(&["lo", "hi"]) || has(&["matchdata"]) {
+                // A range of ports, and a disk size with an operator.
+                self.shape = Shape::Either;
                 self.fields.clear();
             } else if self.fields.is_empty() {
                 self.shape = Shape::Free;

@@ -214,6 +214,75 @@ cluster:
 }
 
 #[test]
+fn lists_with_a_rule_of_their_own_follow_it() {
+    let config = r#"cluster:
+    network:
+        podSubnets: [10.244.0.0/16]
+        serviceSubnets: [10.96.0.0/12]
+---
+apiVersion: v1alpha1
+kind: ExtensionServiceConfig
+name: e
+configFiles:
+    - content: old
+      mountPath: /a
+environment: [A=1]
+---
+apiVersion: v1alpha1
+kind: NetworkRuleConfig
+name: n
+portSelector:
+    ports: [1, 2]
+    protocol: tcp
+ingress:
+    - subnet: 10.0.0.0/8
+---
+apiVersion: v1alpha1
+kind: ImageVerificationConfig
+rules:
+    - image: a/*
+      skip: true
+---
+apiVersion: v1alpha1
+kind: KmsgLogConfig
+name: k
+url: tcp://10.0.0.1:1/p
+"#;
+    check(
+        config,
+        r#"cluster: {network: {podSubnets: [], serviceSubnets: [10.97.0.0/12]}}
+---
+{apiVersion: v1alpha1, kind: ExtensionServiceConfig, name: e, environment: [A=1], configFiles: [{content: new, mountPath: /a}, {content: b, mountPath: /b}]}
+---
+{apiVersion: v1alpha1, kind: NetworkRuleConfig, name: n, portSelector: {ports: [3]}, ingress: [{subnet: 11.0.0.0/8}]}
+---
+{apiVersion: v1alpha1, kind: ImageVerificationConfig, rules: [{image: a/*, deny: true}, {image: b/*, skip: true}]}
+---
+{apiVersion: v1alpha1, kind: KmsgLogConfig, name: k, url: "udp://10.0.0.2:2"}
+"#,
+        &expect![[r#"
+            -        podSubnets: [10.244.0.0/16]
+            -        serviceSubnets: [10.96.0.0/12]
+            +        podSubnets: []
+            +        serviceSubnets: [10.97.0.0/12]
+            -    - content: old
+            +    - content: new
+            -environment: [A=1]
+            +    - content: b
+            +      mountPath: /b
+            +environment: [A=1, A=1]
+            -    ports: [1, 2]
+            +    ports: [3]
+            -    - subnet: 10.0.0.0/8
+            +    - subnet: 11.0.0.0/8
+            +      deny: true
+            +    - image: b/*
+            -url: tcp://10.0.0.1:1/p
+            +url: udp://10.0.0.2:2/p"#]],
+    );
+}
+
+#[test]
 fn zero_values_overwrite_optional_fields_since_talos_1_12() {
     let config = "version: v1alpha1\nmachine:\n    network:\n        interfaces:\n            - interface: e\n              mtu: 9\n    kubelet: {registerWithFQDN: true}\ncluster: {clusterName: a, adminKubeconfig: {certLifetime: 1h}}\n";
     let patch = "machine: {kubelet: {registerWithFQDN: false}}\ncluster: {clusterName: \"\"}\n";
@@ -228,6 +297,23 @@ fn zero_values_overwrite_optional_fields_since_talos_1_12() {
     assert_eq!(
         patched(config, &[patch], "v1.11.5").unwrap().text,
         config.replace("true", "false")
+    );
+}
+
+#[test]
+fn inline_manifests_and_disk_selectors_are_known() {
+    check(
+        CONFIG,
+        "cluster: {inlineManifests: [{name: n, contents: \"a\\nb\\n\"}]}\nmachine: {install: {diskSelector: {size: '>= 4GB'}}}",
+        &expect![[r#"
+            +    install:
+            +        diskSelector:
+            +            size: '>= 4GB'
+            +    inlineManifests:
+            +        - name: "n"
+            +          contents: |
+            +              a
+            +              b"#]],
     );
 }
 

@@ -183,8 +183,8 @@ impl<'a> Builder<'a> {
         for entry in syntax.children() {
             let start = span(&entry).start;
             let (key, merge, name) = self.name(&entry, is_mapping)?;
-            let value = values
-                .take(&key, merge)
+            let (key, value) = values
+                .take(key, merge)
                 .ok_or_else(|| self.unsupported(start, "an entry that cannot be read"))?;
             let content = self.entry_content(&entry, is_mapping, merge)?;
             let (child, end) = self.block_child(content, value, cursor, name, column)?;
@@ -319,8 +319,8 @@ impl<'a> Builder<'a> {
         for entry in syntax.children() {
             let start = span(&entry).start;
             let (key, merge, name) = self.name(&entry, is_mapping)?;
-            let value = values
-                .take(&key, merge)
+            let (key, value) = values
+                .take(key, merge)
                 .ok_or_else(|| self.unsupported(start, "an entry that cannot be read"))?;
             let content = self.entry_content(&entry, is_mapping, merge)?;
             let from = content
@@ -394,7 +394,9 @@ impl<'a> Builder<'a> {
         });
         let scalar = key.children().find_map(yaml_edit::Scalar::cast);
         let name = match scalar {
-            Some(scalar) if text.starts_with(['"', '\'']) => scalar.as_string(),
+            Some(scalar) if text.starts_with(['"', '\'']) || text.contains('\n') => {
+                scalar.as_string()
+            }
             Some(scalar) => scalar.value().trim().to_owned(),
             None if text == "<<" => text.to_owned(),
             None => {

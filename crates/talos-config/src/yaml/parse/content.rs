@@ -86,14 +86,15 @@ impl Values {
         }
     }
 
-    pub(super) fn take(&mut self, key: &str, merge: bool) -> Option<Value> {
+    /// Returns the next child's key, as the reader of values has it where it can, and value.
+    pub(super) fn take(&mut self, key: String, merge: bool) -> Option<(String, Value)> {
         match self {
-            _ if merge => Some(Value::Null),
-            Self::List(items) => items.next(),
-            Self::Mapping(entries) => entries.next().map(|(_, value)| value),
-            Self::Merged(map) => map.get(key).cloned(),
+            _ if merge => Some((key, Value::Null)),
+            Self::List(items) => items.next().map(|value| (key, value)),
+            Self::Mapping(entries) => entries.next(),
+            Self::Merged(map) => map.get(&key).cloned().map(|value| (key, value)),
             // The items of the list of a `<<`.
-            Self::Nothing => Some(Value::Null),
+            Self::Nothing => Some((key, Value::Null)),
         }
     }
 }
