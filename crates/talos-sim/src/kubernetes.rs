@@ -28,6 +28,7 @@ mod seed;
 mod selectors;
 mod startup;
 mod statuses;
+mod tables;
 mod talos;
 mod tls;
 mod verbs;
@@ -46,7 +47,7 @@ pub use faults::KubeFaults;
 pub use handles::KubeChange;
 pub use requests::KubeRequest;
 pub(crate) use startup::{booted, config_applied, set_running, start};
-pub(crate) use talos::PROVIDED;
+pub(crate) use talos::{PROVIDED, kubelet_image};
 
 use kinds::{Catalog, Kind};
 use objects::{Next, Objects};

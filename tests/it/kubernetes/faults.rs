@@ -8,11 +8,11 @@ use kube::api::{Api, ListParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Client, Config};
-use talos_sim::{Cluster, Options, Reach, TalosVersion};
+use talos_sim::{ChangeKind, Cluster, Options, Reach, TalosVersion};
 
 use super::api::code;
 use super::client;
-use super::order::change_image;
+use super::order::{apply, change_image};
 
 #[tokio::test]
 async fn only_client_certificates_of_the_cluster_are_let_in() {
@@ -144,6 +144,59 @@ async fn a_static_pod_can_stay_unready_or_without_its_image() {
 }
 
 #[tokio::test]
+async fn a_kubelet_without_its_image_stays_down_until_it_gets_another() {
+    let cluster = Cluster::start(Options::default()).await.unwrap();
+    let node = &cluster.nodes()[1];
+    node.faults()
+        .miss_image("ghcr.io/siderolabs/kubelet:v1.34.0");
+    let mut services = node
+        .store()
+        .changes("runtime", "Services.v1alpha1.talos.dev");
+    change_image(&cluster, node, "kubelet", "1.33.4", "1.34.0").await;
+    assert_eq!(services.next().await.unwrap().kind, ChangeKind::Destroyed);
+    change_image(&cluster, node, "kubelet", "1.34.0", "1.34.1").await;
+    assert_eq!(services.next().await.unwrap().kind, ChangeKind::Created);
+    let nodes: Api<Node> = Api::all(client(&cluster).await);
+    let config = watcher::Config::default().fields(&format!("metadata.name={}", node.name()));
+    let version = wait_for(nodes, config, |node| {
+        let version = &node.status.as_ref()?.node_info.as_ref()?.kubelet_version;
+        (version != "v1.33.4").then(|| version.clone())
+    });
+    assert_eq!(version.await, "v1.34.1");
+}
+
+#[tokio::test]
+async fn a_disabled_component_has_no_pod() {
+    let cluster = Cluster::start(Options::default()).await.unwrap();
+    let node = &cluster.nodes()[0];
+    let mut statuses = node
+        .store()
+        .changes("k8s", "StaticPodStatuses.kubernetes.talos.dev");
+    let text = node.machine_config().unwrap();
+    let disabled = "machine:\n    controlPlane:\n        scheduler:\n            disabled: true\n";
+    apply(&cluster, node, text.replacen("machine:\n", disabled, 1)).await;
+    let gone = loop {
+        let change = statuses.next().await.unwrap();
+        if change.kind == ChangeKind::Destroyed {
+            break change.resource.metadata.id.to_string();
+        }
+    };
+    assert_eq!(gone, format!("kube-system/kube-scheduler-{}", node.name()));
+    let pods = cluster.kube_objects("v1", "Pod");
+    assert!(
+        !pods
+            .iter()
+            .any(|pod| pod["metadata"]["labels"]["k8s-app"] == "kube-scheduler")
+    );
+    let config = node.store().get(
+        "controlplane",
+        "SchedulerConfigs.kubernetes.talos.dev",
+        "kube-scheduler",
+    );
+    assert_eq!(config.unwrap().spec.value()["enabled"], false);
+}
+
+#[tokio::test]
 async fn a_node_can_be_not_ready() {
     let cluster = Cluster::start(Options::default()).await.unwrap();
     cluster.nodes()[1].set_kube_node_ready(false);
@@ -194,15 +247,15 @@ async fn talos_1_14_counts_pods_by_the_final_config() {
 }
 
 /// Waits until one of the watched objects yields something.
-async fn wait_for<T>(
-    pods: Api<Pod>,
-    config: watcher::Config,
-    find: impl Fn(&Pod) -> Option<T>,
-) -> T {
-    let mut events = pin!(watcher(pods, config));
+async fn wait_for<K, T>(api: Api<K>, config: watcher::Config, find: impl Fn(&K) -> Option<T>) -> T
+where
+    K: kube::Resource + Clone + std::fmt::Debug + serde::de::DeserializeOwned + Send + 'static,
+    K::DynamicType: Default + Clone + Eq + std::hash::Hash,
+{
+    let mut events = pin!(watcher(api, config));
     loop {
-        if let Some(Ok(Event::Apply(pod) | Event::InitApply(pod))) = events.next().await
-            && let Some(found) = find(&pod)
+        if let Some(Ok(Event::Apply(object) | Event::InitApply(object))) = events.next().await
+            && let Some(found) = find(&object)
         {
             return found;
         }

@@ -17,6 +17,7 @@ use super::refusal::Refusal;
 use super::requests::KubeRequest;
 use super::route::{ObjectPath, Route, parameters, route};
 use super::selectors::Selection;
+use super::tables::{table, wants_table};
 use super::tls::{Gate, User};
 use super::verbs::{PatchKind, Write, key};
 use super::watching::{Watch, stream};
@@ -179,6 +180,13 @@ impl ApiServer {
             ("get", Some(name)) => {
                 let found = self.kubernetes().objects.get(&key(&kind, namespace, name));
                 let found = found.ok_or_else(|| Refusal::not_found(&kind, name))?;
+                if wants_table(call.headers) {
+                    let version = found["metadata"]["resourceVersion"]
+                        .as_str()
+                        .unwrap_or_default();
+                    let table = table(&kind.kind, &[&found], version, self.shared.now());
+                    return Ok(object(StatusCode::OK, &table));
+                }
                 Ok(object(StatusCode::OK, &found))
             }
             (_, name) => self.write(call, &kind, namespace, name.as_deref()),
@@ -192,6 +200,12 @@ impl ApiServer {
             .objects
             .list(kind, call.path.namespace.as_deref());
         objects.retain(|object| selection.matches(object));
+        if wants_table(call.headers) {
+            let objects: Vec<&Value> = objects.iter().map(AsRef::as_ref).collect();
+            let version = revision.to_string();
+            let table = table(&kind.kind, &objects, &version, self.shared.now());
+            return Ok(object(StatusCode::OK, &table));
+        }
         // Items of a list do not repeat what they are.
         let items: Vec<Value> = objects
             .iter()

@@ -157,7 +157,7 @@ pub(crate) fn list_kind(path: &[Step], items: &[Value]) -> ListKind {
         ListKind::Keyed(keys) => {
             let has_keys = |item: &Value| {
                 let present = |key: &&str| *key == "protocol" || item.get(*key).is_some();
-                keys.iter().all(|key| present(key))
+                keys.iter().all(present)
             };
             let steps: BTreeSet<Step> = items.iter().map(|item| item_step(item, keys)).collect();
             if items.iter().all(has_keys) && steps.len() == items.len() {

@@ -134,6 +134,7 @@ async fn sync(shared: &Shared, node: &NodeState, member: &Member) {
     else {
         return;
     };
+    remove_disabled(shared, node);
     let restarts = changed(shared, node);
     let delays = &shared.options.delays;
     for restart in &restarts {
@@ -179,6 +180,19 @@ async fn sync(shared: &Shared, node: &NodeState, member: &Member) {
         }
     }
     publish_readiness(shared, node);
+}
+
+/// Removes the mirror pods of components that are not rendered any more.
+fn remove_disabled(shared: &Shared, node: &NodeState) {
+    for component in Component::ALL {
+        let name = pod_name(component, node);
+        let pod = shared.kubernetes.pod(&name);
+        if let (None, Some(pod)) = (node.store.get(K8S, STATIC_PODS, component.name()), pod) {
+            shared.kubernetes.remove(&pod, shared.now());
+            node.store
+                .destroy(K8S, STATIC_POD_STATUSES, &format!("kube-system/{name}"));
+        }
+    }
 }
 
 /// Finds the static pods that do not run as they are rendered, kube-apiserver last.

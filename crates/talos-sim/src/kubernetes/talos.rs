@@ -38,6 +38,8 @@ pub(crate) const MANIFESTS: &str = "Manifests.kubernetes.talos.dev";
 /// Types of resources that this module provides completely.
 pub(crate) const PROVIDED: &[&str] = &[
     "APIServerConfigs.kubernetes.talos.dev",
+    "AdmissionControlConfigs.kubernetes.talos.dev",
+    "AuditPolicyConfigs.kubernetes.talos.dev",
     "AuthorizationConfigs.kubernetes.talos.dev",
     "BootstrapManifestsConfigs.kubernetes.talos.dev",
     "ConfigStatuses.kubernetes.talos.dev",

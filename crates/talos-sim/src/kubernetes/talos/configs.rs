@@ -14,6 +14,8 @@ use crate::node::NodeState;
 use crate::options::TalosVersion;
 use crate::shared::Shared;
 
+const ADMISSION: &str = "AdmissionControlConfigs.kubernetes.talos.dev";
+const AUDIT_POLICY: &str = "AuditPolicyConfigs.kubernetes.talos.dev";
 const AUTHORIZATION: &str = "AuthorizationConfigs.kubernetes.talos.dev";
 const CONFIG_STATUSES: &str = "ConfigStatuses.kubernetes.talos.dev";
 
@@ -53,6 +55,24 @@ pub(crate) async fn render(
             { "type": "RBAC", "name": "rbac", "webhook": {} },
         ],
     });
+    let admission = json!({ "config": settings.admission });
+    let owner = "k8s.ControlPlaneAdmissionControlController";
+    put(
+        shared,
+        node,
+        (CONTROL_PLANE, ADMISSION, "admission-control"),
+        owner,
+        admission,
+    );
+    let audit_policy = json!({ "config": settings.audit_policy });
+    let owner = "k8s.ControlPlaneAuditPolicyController";
+    put(
+        shared,
+        node,
+        (CONTROL_PLANE, AUDIT_POLICY, "audit-policy"),
+        owner,
+        audit_policy,
+    );
     let owner = "k8s.ControlPlaneAuthorizationPolicyController";
     put(
         shared,
@@ -176,6 +196,10 @@ fn static_pod(
     component: Component,
     files: Option<String>,
 ) {
+    if !settings.enabled.contains(&component) {
+        node.store.destroy(K8S, STATIC_PODS, component.name());
+        return;
+    }
     let (kind, _) = config_type(component);
     let config_id = if shared.options.talos_version >= TalosVersion::V1_14 {
         final_id(component)
@@ -215,11 +239,8 @@ fn version(node: &NodeState, (namespace, kind, id): (&str, &str, &str)) -> u64 {
 /// Concatenates the versions of what the config files are made of.
 fn config_files(node: &NodeState) -> String {
     [
-        (
-            "AdmissionControlConfigs.kubernetes.talos.dev",
-            "admission-control",
-        ),
-        ("AuditPolicyConfigs.kubernetes.talos.dev", "audit-policy"),
+        (ADMISSION, "admission-control"),
+        (AUDIT_POLICY, "audit-policy"),
         (AUTHORIZATION, "authorization"),
         ("SchedulerConfigs.kubernetes.talos.dev", "kube-scheduler"),
     ]
@@ -284,7 +305,7 @@ fn config(component: Component, settings: &Settings) -> Value {
             "resources": resources,
         }),
         Component::ControllerManager => json!({
-            "enabled": true,
+            "enabled": settings.enabled.contains(&component),
             "image": image,
             "cloudProvider": "",
             "podCIDRs": settings.pod_subnets,
@@ -295,7 +316,7 @@ fn config(component: Component, settings: &Settings) -> Value {
             "resources": resources,
         }),
         Component::Scheduler => json!({
-            "enabled": true,
+            "enabled": settings.enabled.contains(&component),
             "image": image,
             "extraArgs": extra_args,
             "extraVolumes": [],

@@ -68,6 +68,12 @@ pub(crate) struct Settings {
     pub(crate) api_server_names: Vec<String>,
     /// Images of the components of the control plane.
     pub(crate) images: BTreeMap<Component, String>,
+    /// Components that run; the others are disabled.
+    pub(crate) enabled: Vec<Component>,
+    /// `cluster.apiServer.admissionControl`.
+    pub(crate) admission: Value,
+    /// `cluster.apiServer.auditPolicy`.
+    pub(crate) audit_policy: Value,
     /// Further arguments of the components.
     pub(crate) extra_args: BTreeMap<Component, Value>,
     /// Whether kube-proxy is deployed.
@@ -129,6 +135,18 @@ impl Settings {
                 )
             })
             .into();
+        let enabled = Component::ALL.into_iter().filter(|component| {
+            !is(&format!(
+                "/machine/controlPlane/{}/disabled",
+                component.key()
+            ))
+        });
+        let value = |pointer: &str, default: Value| config.at(pointer).cloned().unwrap_or(default);
+        let audit_policy = json!({
+            "apiVersion": "audit.k8s.io/v1",
+            "kind": "Policy",
+            "rules": [{ "level": "Metadata" }],
+        });
         let proxy_image = image("proxy", "kube-proxy");
         let proxy_mode = text("/cluster/proxy/mode").unwrap_or_else(|| default_mode(&proxy_image));
         let service_address = config.service_address().map(|address| address.to_string());
@@ -151,6 +169,9 @@ impl Settings {
             dns_address,
             api_server_names: config.api_server_cert_sans(),
             images,
+            enabled: enabled.collect(),
+            admission: value("/cluster/apiServer/admissionControl", json!([])),
+            audit_policy: value("/cluster/apiServer/auditPolicy", audit_policy),
             extra_args,
             proxy: !is("/cluster/proxy/disabled"),
             proxy_image,
