@@ -45,10 +45,4 @@ pub enum Error {
         /// What the TLS library said.
         source: rustls::Error,
     },
-    /// A resource or object that ships with this crate is not what it should be.
-    #[error("built-in data {name:?} cannot be read")]
-    Data {
-        /// Name of the data file.
-        name: &'static str,
-    },
 }
