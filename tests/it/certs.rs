@@ -1,3 +1,5 @@
 //! Certificates: probing and judging what is served.
 
+mod cluster;
+mod command;
 mod probe;
