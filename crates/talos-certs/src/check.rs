@@ -135,6 +135,7 @@ fn judge_server(
         setting: setting.as_str().to_owned(),
         node: facts.map(|facts| facts.node.clone()),
         patch: setting.patch(names),
+        cost: setting.cost().to_owned(),
     };
     let missing: Vec<&Name> = findings
         .iter()

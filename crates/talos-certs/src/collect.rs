@@ -10,7 +10,7 @@ use talos_pki::{Certificate, Name, Role};
 use crate::check::{ClientSeen, host_of};
 use crate::facts::{self, Reading};
 use crate::servers;
-use crate::{ClusterEndpoint, EndpointSource, Evidence, NotChecked, ServerKind};
+use crate::{ClusterEndpoint, EndpointSource, Evidence, NodeFacts, NotChecked, ServerKind};
 
 /// Where to look.
 #[derive(Clone, Debug)]
@@ -130,6 +130,10 @@ pub async fn collect(
         });
     for node in readings {
         if let Some(why) = node.failure {
+            evidence.nodes.push(NodeFacts {
+                node: node.name.clone(),
+                ..NodeFacts::default()
+            });
             evidence.not_checked.push(NotChecked {
                 node: node.name,
                 kind: None,

@@ -140,8 +140,7 @@ pub struct NameVerdict {
     pub name: String,
     /// Why it is expected.
     pub sources: Vec<NameSource>,
-    /// Entry of the certificate that covers it; absent when none does.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Entry of the certificate that covers it; null when none does.
     pub covered_by: Option<String>,
 }
 
@@ -213,6 +212,8 @@ pub struct Fix {
     pub node: Option<String>,
     /// Strategic merge patch in one line.
     pub patch: String,
+    /// What the change costs.
+    pub cost: String,
 }
 
 /// A client certificate and the verdict on it.

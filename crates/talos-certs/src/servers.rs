@@ -24,7 +24,9 @@ pub(crate) async fn look(
     let mut given = dial_given(kind, options).await;
     let mut open = Vec::new();
     for node in nodes {
-        if kind == ServerKind::KubeApiserver && !node.reading.facts.control_plane {
+        // Whether a node that says nothing runs a control plane is seen by dialling it.
+        let may_run = node.reading.facts.control_plane || node.failure.is_some();
+        if kind == ServerKind::KubeApiserver && !may_run {
             continue;
         }
         let mine = given.extract_if(.., |dialled| belongs(dialled, node, kind));
@@ -53,7 +55,8 @@ pub(crate) async fn look(
     for result in looking.collect::<Vec<_>>().await {
         match result {
             Ok(seen) => evidence.servers.push(seen),
-            Err(not_checked) => evidence.not_checked.push(not_checked),
+            Err((node, _)) if kind == ServerKind::KubeApiserver && node.failure.is_some() => {}
+            Err((_, not_checked)) => evidence.not_checked.push(not_checked),
         }
     }
 }
@@ -134,13 +137,13 @@ async fn dial_given(kind: ServerKind, options: &CollectOptions) -> Vec<Dialled> 
 }
 
 /// Looks at the server of one node.
-async fn look_at(
+async fn look_at<'node>(
     kind: ServerKind,
-    node: &AskedNode,
+    node: &'node AskedNode,
     reached_as: Vec<(Name, NameSource)>,
     given: Option<Dialled>,
     options: &CollectOptions,
-) -> Result<Seen, NotChecked> {
+) -> Result<Seen, (&'node AskedNode, NotChecked)> {
     let dialled = match given {
         Some(given) => Some(given),
         None => match own_address(node, options) {
@@ -160,11 +163,12 @@ async fn look_at(
     let Held { chain, refusal } = held;
     if chain.is_empty() {
         let refusal = refusal.as_ref().map(|refusal| format!("; {refusal}"));
-        return Err(NotChecked {
+        let not_checked = NotChecked {
             node: node.name.clone(),
             kind: Some(kind),
             why: failure + refusal.as_deref().unwrap_or_default(),
-        });
+        };
+        return Err((node, not_checked));
     }
     Ok(Seen {
         node: node.name.clone(),

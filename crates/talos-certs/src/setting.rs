@@ -35,6 +35,19 @@ impl Setting {
         }
     }
 
+    /// Says what a change of it costs, as seen on Talos 1.13.9.
+    pub fn cost(self) -> &'static str {
+        match self {
+            Self::MachineCertSans => {
+                "nothing restarts; the new certificate is served within seconds"
+            }
+            Self::ApiServerCertSans | Self::ApiServerCertExtraSans => {
+                "the new certificate is served within seconds, then the node restarts its kube-apiserver, \
+                 kube-controller-manager and kube-scheduler: patch one node at a time"
+            }
+        }
+    }
+
     /// Writes a strategic merge patch that adds names; Talos appends to these lists, so what they hold stays.
     pub fn patch(self, names: &[&Name]) -> String {
         let names: Vec<Value> = names.iter().map(|name| json!(name.to_string())).collect();

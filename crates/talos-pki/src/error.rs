@@ -69,6 +69,9 @@ pub enum Error {
         /// Subject of the certificate.
         subject: String,
     },
+    /// The text holds no certificate signing request.
+    #[error("no certificate signing request found (no PEM block labeled CERTIFICATE REQUEST)")]
+    NoRequest,
     /// A certificate signing request is not what PKCS #10 allows.
     #[error("the certificate signing request cannot be read")]
     Request {

@@ -155,7 +155,7 @@ fn judge_dates(leaf: &Certificate, warn_within: SignedDuration, now: Timestamp) 
     if now < start {
         let message = format!("valid only from {start} on");
         Some(finding(FindingCode::NotYetValid, message))
-    } else if now > end {
+    } else if is_after(now, end) {
         Some(finding(FindingCode::Expired, format!("expired at {end}")))
     } else if !warn_within.is_zero() && now.duration_until(end) <= warn_within {
         Some(finding(FindingCode::Expiring, format!("expires at {end}")))
@@ -268,7 +268,12 @@ fn signs(authority: &Certificate, certificate: &Certificate) -> bool {
 }
 
 fn is_valid(certificate: &Certificate, now: Timestamp) -> bool {
-    certificate.not_before() <= now && now <= certificate.not_after()
+    certificate.not_before() <= now && !is_after(now, certificate.not_after())
+}
+
+/// Certificates end with a whole second, which still belongs to their validity.
+fn is_after(now: Timestamp, end: Timestamp) -> bool {
+    now.as_second() > end.as_second()
 }
 
 fn finding(code: FindingCode, message: impl Into<String>) -> Finding {

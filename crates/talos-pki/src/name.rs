@@ -104,6 +104,8 @@ fn is_label(label: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -136,5 +138,14 @@ mod tests {
         check("münchen.example", None);
         check(&"a".repeat(64), None);
         check(&["abcdefgh"; 32].join("."), None);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_read_is_read_again_from_its_own_text(text in "\\PC{0,40}|[a-z0-9.:*-]{0,40}") {
+            if let Ok(name) = Name::parse(&text) {
+                prop_assert_eq!(Name::parse(&name.to_string()).unwrap(), name);
+            }
+        }
     }
 }

@@ -21,16 +21,13 @@ impl SigningRequest {
     /// Reads the first request of a PEM text and verifies that its sender holds the private key.
     ///
     /// # Errors
-    /// [`Error::Request`], [`Error::RequestSignature`], or what is wrong with the PEM text.
+    /// [`Error::NoRequest`], [`Error::Request`], [`Error::RequestSignature`], or what is wrong with the PEM text.
     pub fn from_pem(text: impl AsRef<[u8]>) -> Result<Self, Error> {
-        let missing = Error::Request {
-            source: x509_parser::error::X509Error::InvalidCertificate,
-        };
         let blocks = pem::blocks(text.as_ref())?;
         let block = blocks
             .iter()
             .find(|block| block.label.ends_with("CERTIFICATE REQUEST"))
-            .ok_or(missing)?;
+            .ok_or(Error::NoRequest)?;
         Self::from_der(&block.der)
     }
 
@@ -88,5 +85,36 @@ impl SigningRequest {
     /// Returns the public key as SubjectPublicKeyInfo DER.
     pub fn public_key_info(&self) -> &[u8] {
         &self.public_key_info
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn bad_input_is_named() {
+        let check = |text: &str, expected: &str| {
+            let error = SigningRequest::from_pem(text).unwrap_err();
+            assert_eq!(error.to_string(), expected, "{text}");
+        };
+        check(
+            "",
+            "no certificate signing request found (no PEM block labeled CERTIFICATE REQUEST)",
+        );
+        check(
+            "-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----",
+            "the certificate signing request cannot be read",
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_refused_without_a_panic(bytes: Vec<u8>) {
+            let _ = SigningRequest::from_der(&bytes);
+            let _ = SigningRequest::from_pem(&bytes);
+        }
     }
 }

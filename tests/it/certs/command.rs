@@ -244,7 +244,13 @@ async fn a_client_that_is_refused_sees_the_certificate_all_the_same() {
     replace_client(&lab, &client_of(&stranger, now));
     let args = ["-n", &lab.nodes[0], "--expect", "lb.example"];
     let report = check(&lab, &args, 3);
-    assert_eq!(findings(&report), ["apid name-missing lb.example"]);
+    assert_eq!(
+        findings(&report),
+        [
+            "apid name-missing lb.example",
+            "kube-apiserver name-missing lb.example"
+        ]
+    );
     assert_eq!(report["incomplete"], true);
 }
 

@@ -20,6 +20,7 @@ type Make = fn() -> Schema;
 
 /// The commands whose output has a schema.
 const SCHEMAS: &[(&str, Make)] = &[
+    ("certs check", || schema_for!(talos_certs::Report)),
     ("error", || schema_for!(crate::output::ErrorDocument)),
     ("sim up", || schema_for!(sim::Started)),
     ("upgrade-k8s", || schema_for!(upgrade_k8s::Document)),

@@ -119,7 +119,7 @@ fn dates_of_the_corpus_are_judged() {
     at("2026-11-30T15:40:00Z", &["not-yet-valid"]);
     at("2026-11-30T15:55:10Z", &["not-yet-valid"]);
     at("2026-11-30T15:55:11Z", &[]);
-    at("2026-12-01T15:55:11Z", &[]);
+    at("2026-12-01T15:55:11.9Z", &[]);
     at("2026-12-01T15:55:12Z", &["expired"]);
     at(
         "2026-11-30T15:00:00Z",
@@ -288,6 +288,32 @@ fn intermediate(root: &Authority, other: &Authority, lifetime: SignedDuration) -
         ],
     };
     issue::sign(&template, root.key()).unwrap()
+}
+
+#[test]
+fn of_an_extension_that_stands_twice_the_first_counts() {
+    let now = corpus::noon();
+    let authority = Authority::generate(crate::AuthorityKind::Talos, now).unwrap();
+    let template = Template {
+        subject: authority.certificate().raw_subject(),
+        issuer: authority.certificate().raw_subject(),
+        public_key_info: authority.key().public_key_info(),
+        not_before: now,
+        lifetime: SignedDuration::from_hours(1),
+        extensions: &[
+            Extension::names(&names(&["10.5.0.2"]), false),
+            Extension::names(&names(&["172.30.0.11"]), false),
+        ],
+    };
+    let leaf = issue::sign(&template, authority.key()).unwrap();
+    let expected = Expectation {
+        names: names(&["10.5.0.2", "172.30.0.11"]),
+        ..Expectation::default()
+    };
+    assert_eq!(
+        verdicts(&judge(&[leaf], &expected, now)),
+        ["unreadable-extension", "name-missing 172.30.0.11"]
+    );
 }
 
 #[test]

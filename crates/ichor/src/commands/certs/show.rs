@@ -116,7 +116,10 @@ fn findings(output: &mut Output, title: &str, problems: &[Problem]) -> Result<()
 
 fn fix_line(output: &mut Output, fix: &Fix) -> Result<(), Error> {
     let node = fix.node.as_deref().unwrap_or("NODE");
-    output.line(&format!("  {} adds what is missing:", fix.setting))?;
+    output.line(&format!(
+        "  {} adds what is missing ({}):",
+        fix.setting, fix.cost
+    ))?;
     output.line(&format!(
         "    ichor patch mc -n {node} --patch '{}'",
         fix.patch
