@@ -18,7 +18,7 @@ pub struct Template {
 enum Part {
     Text(String),
     Path(Vec<Step>),
-    Range(Vec<Step>, Vec<Part>),
+    Range(Vec<Step>, Vec<Self>),
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -34,7 +34,7 @@ enum Step {
     },
     All,
     Descend,
-    Union(Vec<Step>),
+    Union(Vec<Self>),
     Filter(Box<Filter>),
 }
 

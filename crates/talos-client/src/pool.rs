@@ -1,11 +1,13 @@
 //! The endpoints of a client, and the connections to them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
 use tokio::sync::Mutex;
 
 use crate::dial::{Attempt, Connection, DialError, Dialer};
@@ -13,6 +15,9 @@ use crate::{Endpoint, Error};
 
 /// An endpoint that failed is not tried again before the others for this long.
 const COOL_DOWN: Duration = Duration::from_secs(5);
+
+/// An endpoint that has not answered after this long gets company: the next one is dialled beside it.
+const HEAD_START: Duration = Duration::from_millis(500);
 
 pub(crate) struct Pool {
     slots: Vec<Slot>,
@@ -96,38 +101,41 @@ impl Pool {
                     Unavailable::Tried
                 });
         }
-        let mut postponed = Vec::new();
-        let mut seen = vec![false; self.slots.len()];
         let favorite = self.favorite.load(Ordering::Relaxed);
-        let order = own.into_iter().chain([favorite]).chain(0..self.slots.len());
-        for index in order {
-            if std::mem::replace(&mut seen[index], true) {
-                continue;
-            }
-            if self.slots[index].failed_recently().await {
-                postponed.push(index);
-                continue;
-            }
-            match self.try_slot(index, own).await {
-                Ok(connection) => return Ok(connection),
-                Err(cause) => note(self.attempt(index, cause)),
+        let rest = (0..self.slots.len()).filter(move |index| *index != favorite);
+        let others = std::iter::once(favorite).chain(rest);
+        let others = others.filter(move |index| Some(*index) != own);
+        let mut order = own.into_iter().chain(others);
+        let mut postponed = VecDeque::new();
+        let mut dials = FuturesUnordered::new();
+        loop {
+            let candidate = order.by_ref().find(|index| {
+                let failed = self.slots[*index].failed_recently();
+                postponed.extend(failed.then_some(*index));
+                !failed
+            });
+            let candidate = candidate.or_else(|| postponed.pop_front());
+            dials.extend(candidate.map(|index| self.try_slot(index, own)));
+            let head_start = tokio::time::sleep(HEAD_START);
+            tokio::select! {
+                biased;
+                outcome = dials.next() => match outcome {
+                    None => return Err(Unavailable::Tried),
+                    Some(Ok(connection)) => return Ok(connection),
+                    Some(Err((index, cause))) => note(self.attempt(index, cause)),
+                },
+                () = head_start, if candidate.is_some() => {}
             }
         }
-        for index in postponed {
-            match self.try_slot(index, own).await {
-                Ok(connection) => return Ok(connection),
-                Err(cause) => note(self.attempt(index, cause)),
-            }
-        }
-        Err(Unavailable::Tried)
     }
 
     async fn try_slot(
         &self,
         index: usize,
         own: Option<usize>,
-    ) -> Result<Arc<Connection>, DialError> {
-        let connection = self.slots[index].connection(&self.dialer).await?;
+    ) -> Result<Arc<Connection>, (usize, DialError)> {
+        let connection = self.slots[index].connection(&self.dialer).await;
+        let connection = connection.map_err(|cause| (index, cause))?;
         if own != Some(index) {
             self.favorite.store(index, Ordering::Relaxed);
         }
@@ -186,12 +194,15 @@ impl Slot {
         }
     }
 
-    async fn failed_recently(&self) -> bool {
-        let state = self.state.lock().await;
-        let Some((at, _)) = &state.failed else {
+    fn failed_recently(&self) -> bool {
+        // Whoever holds the lock is dialling right now.
+        let Ok(state) = self.state.try_lock() else {
             return false;
         };
-        at.elapsed() < COOL_DOWN
+        match &state.failed {
+            Some((at, _)) => at.elapsed() < COOL_DOWN,
+            None => false,
+        }
     }
 }
 

@@ -171,7 +171,7 @@ fn problems(message: &str) -> Vec<String> {
     let starred = lines.iter().any(|line| line.starts_with("* "));
     let kept = lines
         .into_iter()
-        .filter(|line| !line.is_empty() && !(starred && is_heading(line)));
+        .filter(|line| !(line.is_empty() || starred && is_heading(line)));
     if !starred {
         return vec![message.trim().to_string()];
     }

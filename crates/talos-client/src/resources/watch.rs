@@ -64,7 +64,7 @@ pub enum WatchEvent {
     /// A resource changed.
     Updated {
         /// What it was, if the node says so.
-        old: Option<Resource>,
+        old: Option<Box<Resource>>,
         /// What it is.
         new: Resource,
     },
@@ -250,7 +250,7 @@ impl Watch {
             Ok(EventType::Updated) => {
                 let new = self.read(event.resource)?;
                 let old = match event.old {
-                    Some(old) => Some(self.read(Some(old))?),
+                    Some(old) => Some(Box::new(self.read(Some(old))?)),
                     None => None,
                 };
                 self.remember(&new);
@@ -281,7 +281,7 @@ impl Watch {
         match before {
             Some(before) if before.metadata == resource.metadata => {}
             Some(before) => self.events.push_back(WatchEvent::Updated {
-                old: Some(before),
+                old: Some(Box::new(before)),
                 new: resource,
             }),
             None => self.events.push_back(WatchEvent::Created(resource)),
