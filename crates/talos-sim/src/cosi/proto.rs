@@ -113,7 +113,7 @@ fn one(field: &FieldDescriptor, value: &Value) -> Option<prost_reflect::Value> {
         Kind::Enum(descriptor) => Encoded::EnumNumber(texts::number(&descriptor, value)?),
         Kind::Bool => Encoded::Bool(texts::flag(value)?),
         Kind::String => Encoded::String(texts::plain(value)?),
-        Kind::Bytes => Encoded::Bytes(texts::bytes(field.name(), value)?.into()),
+        Kind::Bytes => Encoded::Bytes(texts::bytes(field, value)?.into()),
         Kind::Double => Encoded::F64(value.as_f64()?),
         Kind::Float => Encoded::F32(value.as_f64()? as f32),
         Kind::Int32 | Kind::Sint32 | Kind::Sfixed32 => {

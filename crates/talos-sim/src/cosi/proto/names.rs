@@ -43,6 +43,7 @@ const FIELDS: &[(&str, &str, &str)] = &[
     (ANY, "layer", "config_layer"),
     ("APIServerConfigSpec", "serviceCIDR", "service_cid_rs"),
     ("BootstrapManifestsConfigSpec", "string", "server"),
+    ("ControlPlane", "port", "api_server_port"),
     ("LinkStatusSpec", "speedMbit", "speed_megabits"),
     ("EthernetStatusSpec", "speedMbit", "speed_megabits"),
     ("MemorySpec", "available", "mem_available"),

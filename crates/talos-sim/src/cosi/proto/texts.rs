@@ -5,7 +5,9 @@ use std::net::{IpAddr, SocketAddr};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use jiff::Timestamp;
-use prost_reflect::{DynamicMessage, EnumDescriptor, MapKey, MessageDescriptor, Value as Encoded};
+use prost_reflect::{
+    DynamicMessage, EnumDescriptor, FieldDescriptor, MapKey, MessageDescriptor, Value as Encoded,
+};
 use serde_json::Value;
 
 use super::{flat, names};
@@ -102,8 +104,10 @@ pub(super) fn plain(value: &Value) -> Option<String> {
     }
 }
 
-/// Reads bytes: a list of numbers, a hardware address, base64, or else the text itself.
-pub(super) fn bytes(field: &str, value: &Value) -> Option<Vec<u8>> {
+/// Reads bytes: a list of numbers, a hardware address, base64 where PEM is meant, or the text.
+///
+/// Selectors of disks and volumes are compiled expressions, which do not follow from their text.
+pub(super) fn bytes(field: &FieldDescriptor, value: &Value) -> Option<Vec<u8>> {
     let text = match value {
         Value::Array(items) => {
             let byte = |item: &Value| u8::try_from(item.as_u64()?).ok();
@@ -112,12 +116,21 @@ pub(super) fn bytes(field: &str, value: &Value) -> Option<Vec<u8>> {
         Value::String(text) => text,
         _ => return None,
     };
-    if field.ends_with("_addr") {
+    let name = field.name();
+    if name.ends_with("_addr") || name.ends_with("_address") {
         let byte = |pair: &str| u8::from_str_radix(pair, 16).ok();
         return text.split(':').map(byte).collect();
     }
-    let decoded = BASE64_STANDARD.decode(text).ok();
-    Some(decoded.unwrap_or_else(|| text.clone().into_bytes()))
+    if name.ends_with("match") || name.ends_with("selector") {
+        return None;
+    }
+    let in_base64 = field.parent_message().name().starts_with("PEM") || name == "tlsca";
+    let decoded = in_base64.then(|| BASE64_STANDARD.decode(text).ok());
+    Some(
+        decoded
+            .flatten()
+            .unwrap_or_else(|| text.clone().into_bytes()),
+    )
 }
 
 /// Reads a duration as Go writes it, such as `1h0m0.5s`, in nanoseconds.
