@@ -1,1 +1,7 @@
-//! Kubernetes upgrades.
+//! Kubernetes upgrades: reaching the API, planning, and carrying plans out on a simulated cluster.
+
+mod lab;
+mod reach;
+mod refuse;
+mod resume;
+mod run;

@@ -155,7 +155,8 @@ pub(crate) fn in_words(error: &rustls::Error) -> String {
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             "it is for other names".to_owned()
         }
-        CertificateError::UnknownIssuer => {
+        // Every cluster's authority has the same subject; then only the signature tells them apart.
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => {
             "it is not signed by a certificate authority of the kubeconfig".to_owned()
         }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
