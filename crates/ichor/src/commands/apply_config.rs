@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use talos_config::Schema;
 use talos_config::patch::apply;
 
-use super::patch::change::{self, Current, Made, OrderArgs};
+use super::patch::change::{self, Current, Made};
 use super::patch::input;
+use super::patch::order::OrderArgs;
 use crate::error::{Code, Error, Outcome};
 use crate::output::OutputArgs;
 use crate::session::Session;

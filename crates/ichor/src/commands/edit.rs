@@ -6,8 +6,9 @@ use talos_client::Node;
 use talos_config::yaml::Stream;
 
 use self::editor::Draft;
-use super::patch::change::{self, Change, Current, Made, Order, OrderArgs};
+use super::patch::change::{self, Change, Current, Made};
 use super::patch::input;
+use super::patch::order::{Order, OrderArgs};
 use crate::error::{Code, Error, Outcome};
 use crate::output::OutputArgs;
 use crate::session::Session;

@@ -2,13 +2,15 @@
 
 pub(super) mod change;
 pub(super) mod input;
+pub(super) mod order;
 
 use std::path::PathBuf;
 
 use talos_config::Schema;
 use talos_config::patch::apply;
 
-use self::change::{Current, Made, OrderArgs};
+use self::change::{Current, Made};
+use self::order::OrderArgs;
 use crate::error::{Code, Error, Outcome};
 use crate::output::OutputArgs;
 use crate::session::Session;

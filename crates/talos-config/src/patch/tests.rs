@@ -646,7 +646,7 @@ fn operations() -> impl Strategy<Value = Vec<Value>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(600))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     /// Where the two rules of our own do not matter, the result is that of the `json-patch` crate.
     #[test]
@@ -667,7 +667,76 @@ proptest! {
     #[test]
     fn any_text_is_a_patch_or_refused(text in "[a-c:#\\-\\[\\]{}&*|>\"' \n,?!~0-9$]{0,40}") {
         if let Ok(patch) = Patch::parse(&text) {
-            let _ = apply(CONFIG, &[patch], Schema::for_talos("1.13"));
+            let patched = apply(CONFIG, &[patch], Schema::for_talos("1.13"));
+            prop_assert!(!matches!(patched, Err(Error::NotReadable)));
         }
     }
+
+    /// Whatever a configuration looks like, patches give a text that reads as what they made.
+    #[test]
+    fn patches_of_any_style_of_text_read_back(
+        chosen in prop::collection::vec(0usize..PATCHES.len(), 1..5),
+        steps in 2usize..5,
+        comments in any::<bool>(),
+    ) {
+        let config = restyled(CONFIG, steps, comments);
+        let mut text = config.clone();
+        for index in chosen {
+            match patched(&text, &[PATCHES[index]], "1.13") {
+                Ok(patched) => text = patched.text,
+                Err(error) => {
+                    let source = error.source().map(ToString::to_string).unwrap_or_default();
+                    let missing = source.contains("nothing to delete") || source.contains("finds nothing");
+                    prop_assert!(missing, "{error} {source}\n{text}");
+                }
+            }
+        }
+        if comments {
+            prop_assert!(text.contains("# Nobody knows this kind yet."), "{text}");
+        }
+    }
+}
+
+/// Patches of both forms that fit [`CONFIG`].
+const PATCHES: [&str; 9] = [
+    r#"[{"op":"replace","path":"/cluster/apiServer/certSANs","value":["a","10.5.10.2","b"]}]"#,
+    r#"[{"op":"remove","path":"/machine/network/interfaces/0"},{"op":"add","path":"/machine/x","value":{"a":[{"b":"1e3"}]}}]"#,
+    r#"[{"op":"move","from":"/machine/sysctls","path":"/machine/moved"}]"#,
+    "machine: {network: {interfaces: [{interface: eth0, addresses: [1.1.1.1/8], vlans: [{vlanId: 5}]}]}}",
+    "machine: {sysctls: {$patch: delete}, certSANs: [x, 'y: z']}",
+    "cluster: {inlineManifests: [{name: a, contents: \"k: v\\n# c\\nl: w\\n\"}]}",
+    "cluster: {apiServer: {admissionControl: [{name: PodSecurity, configuration: {exemptions: {namespaces: [q]}}}]}}",
+    "{apiVersion: v1alpha1, kind: HostnameConfig, $patch: delete}",
+    "machine: {network: {interfaces: [{interface: eth0, $patch: delete}]}}",
+];
+
+/// Returns a text with another indentation, with or without its comments.
+fn restyled(text: &str, step: usize, comments: bool) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        let body = line.trim_start();
+        let line = match body.find(" #").filter(|_| !comments) {
+            Some(at) => &body[..at],
+            None => body,
+        };
+        if body.starts_with('#') && !comments {
+            continue;
+        }
+        out.push_str(&" ".repeat(indent_of(text, body) * step));
+        let line = line.strip_prefix("- ").map_or(line.to_owned(), |rest| {
+            format!("-{}{rest}", " ".repeat(step - 1))
+        });
+        out.push_str(&line);
+        out.push('\n');
+    }
+    out
+}
+
+/// Returns how many levels deep a line of [`CONFIG`] stands, in half steps of two columns.
+fn indent_of(text: &str, body: &str) -> usize {
+    let line = text
+        .lines()
+        .find(|line| line.trim_start() == body)
+        .unwrap_or(body);
+    (line.len() - body.len()) / 2
 }

@@ -1,94 +1,17 @@
 //! Giving nodes a changed machine config: the difference, the question in a dry run, and the call.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use clap::ValueEnum;
 use serde::Serialize;
-use talos_client::{ApplyMode, ApplyRequest, MachineConfig, Node};
+use talos_client::{ApplyMode, MachineConfig, Node};
 use talos_config::{diff, mask};
 
+use super::order::Order;
 use crate::connect::Target;
 use crate::error::{Code, Error, Outcome};
 use crate::output::Output;
 use crate::report::{self, NodeResult};
 use crate::session::Session;
-use crate::values;
-
-/// How a configuration is applied, as flags.
-#[derive(Clone, Copy, Debug, clap::Args)]
-pub(crate) struct OrderArgs {
-    /// How to apply the configuration
-    #[arg(short, long, value_enum, default_value = "auto")]
-    mode: Mode,
-    /// Show the difference and what the node would do, and write nothing
-    #[arg(long)]
-    dry_run: bool,
-    /// Roll a tried configuration back after this long
-    #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = values::duration)]
-    timeout: Duration,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Mode {
-    /// Without a reboot where the change allows it, else with one
-    Auto,
-    /// Now; refused if the change needs a reboot
-    NoReboot,
-    /// With a reboot; gone since Talos 1.14
-    Reboot,
-    /// At the next boot
-    Staged,
-    /// Now, and rolled back after --timeout
-    Try,
-}
-
-/// How a configuration is applied.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Order {
-    mode: ApplyMode,
-    dry_run: bool,
-    timeout: Duration,
-}
-
-impl OrderArgs {
-    /// Returns the order that the flags give.
-    pub(crate) fn order(self) -> Order {
-        let mode = match self.mode {
-            Mode::Auto => ApplyMode::Auto,
-            Mode::NoReboot => ApplyMode::NoReboot,
-            Mode::Reboot => ApplyMode::Reboot,
-            Mode::Staged => ApplyMode::Staged,
-            Mode::Try => ApplyMode::Try,
-        };
-        Order {
-            mode,
-            dry_run: self.dry_run,
-            timeout: self.timeout,
-        }
-    }
-}
-
-impl Order {
-    /// Returns how the nodes are announced.
-    pub(crate) fn verb(self, verb: &'static str) -> &'static str {
-        match (self.dry_run, verb) {
-            (true, "patch") => "patch (dry run)",
-            (true, "edit") => "edit (dry run)",
-            (true, "apply-config") => "apply-config (dry run)",
-            _ => verb,
-        }
-    }
-
-    fn request(self, config: String) -> ApplyRequest {
-        ApplyRequest {
-            config,
-            mode: self.mode,
-            dry_run: self.dry_run,
-            try_timeout: (self.mode == ApplyMode::Try).then_some(self.timeout),
-        }
-    }
-}
 
 /// What a node has before the change.
 #[derive(Clone, Debug, Default)]
@@ -282,7 +205,10 @@ pub(crate) async fn apply(
         .hint("use --mode auto, and `ichor reboot` if the machine shall start over"));
     }
     match (order.dry_run, change.changed) {
-        (false, false) if !pending => change.details = "nothing changes".to_owned(),
+        // Only a reboot is something to ask for when nothing changes.
+        (false, false) if !pending && order.mode != ApplyMode::Reboot => {
+            change.details = "nothing changes".to_owned();
+        }
         (true, _) if pending => {
             change.details = "a configuration is being tried or staged, and asking the node would end that: the node was not asked".to_owned();
         }
@@ -291,7 +217,8 @@ pub(crate) async fn apply(
             if let Some(expected) = made.expected.filter(|_| !dry) {
                 check_version(node, &expected).await?;
             }
-            let applied = node.apply_configuration(order.request(made.text)).await?;
+            let applied = node.apply_configuration(order.request(made.text)).await;
+            let applied = applied.map_err(|error| unanswered(error.into(), dry))?;
             change.applied = !dry;
             change.mode = applied.mode.map(ApplyMode::as_str);
             change.details = summary(&applied.details);
@@ -346,6 +273,15 @@ async fn check_version(node: &Node, expected: &str) -> Result<(), Error> {
         ),
     )
     .hint("nothing was changed by this run; try again"))
+}
+
+/// Warns that a configuration may have been applied although no answer came, as when it changes the node's network.
+fn unanswered(error: Error, dry: bool) -> Error {
+    match error.code() {
+        Code::Unreachable | Code::TimedOut if !dry => error
+            .hint("the configuration may have been applied all the same: look with `ichor get mc`"),
+        _ => error,
+    }
 }
 
 /// Returns what a node says without the difference it adds, which may show secrets and is shown already.
