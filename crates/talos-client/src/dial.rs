@@ -1,5 +1,6 @@
 //! Dialling one endpoint: TCP, perhaps through a proxy, TLS, and the first words of HTTP/2.
 
+mod tcp;
 mod tunnel;
 
 use std::fmt;
@@ -10,7 +11,6 @@ use std::time::Duration;
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 
 use crate::tls::{Record, TlsSetup, Watched};
@@ -133,7 +133,7 @@ impl Dialer {
             .server_name()
             .map_err(|source| DialError::Name { source })?;
         let stream: Box<dyn Io> = match self.proxy.for_endpoint(endpoint) {
-            None => Box::new(connect(&endpoint.host(), endpoint.port()).await?),
+            None => Box::new(tcp::connect(&endpoint.host(), endpoint.port()).await?),
             Some(proxy) => tunnel::open(proxy, endpoint).await?,
         };
         let stream = self
@@ -163,6 +163,7 @@ async fn speak(endpoint: Endpoint, stream: Watched) -> Result<Connection, DialEr
     let (sender, connection) = http2::Builder::new(TokioExecutor::new())
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_header_list_size(LONGEST_HEADERS)
         .handshake(TokioIo::new(stream))
         .await
         .map_err(ended)?;
@@ -190,24 +191,5 @@ async fn speak(endpoint: Endpoint, stream: Watched) -> Result<Connection, DialEr
 const STREAM_WINDOW: u32 = 65535 * 32;
 const CONNECTION_WINDOW: u32 = 65535 * 16;
 
-/// Connects to the first address of a host that answers.
-pub(crate) async fn connect(host: &str, port: u16) -> Result<TcpStream, DialError> {
-    let addresses = tokio::net::lookup_host((host, port))
-        .await
-        .map_err(|source| DialError::Resolve {
-            source: Arc::new(source),
-        })?;
-    let mut last = io::Error::from(io::ErrorKind::NotFound);
-    for address in addresses {
-        match TcpStream::connect(address).await {
-            Ok(stream) => {
-                stream.set_nodelay(true).ok();
-                return Ok(stream);
-            }
-            Err(error) => last = error,
-        }
-    }
-    Err(DialError::Connect {
-        source: Arc::new(last),
-    })
-}
+/// What a node says about a refusal comes in a header, and can be long: a difference of configurations, for one.
+const LONGEST_HEADERS: u32 = 16 * 1024 * 1024;

@@ -157,6 +157,38 @@ fn basic_auth(name: &str, context: &talosconfig::Context) -> Result<Option<Basic
 mod tests {
     use super::*;
 
+    fn from_context(fields: &str) -> Result<Options, Error> {
+        let text = format!("context: lab\ncontexts:\n  lab: {fields}\n");
+        let config = TalosConfig::parse("config", &text).unwrap();
+        Options::from_context(&config, None, Timestamp::UNIX_EPOCH)
+    }
+
+    #[test]
+    fn a_context_says_everything() {
+        let options = from_context(
+            "{endpoints: [a], cluster: c, proxy-url: \"http://p\", auth: {basic: {username: u, password: p}}}",
+        )
+        .unwrap();
+        assert_eq!(
+            (options.endpoints, options.cluster.as_deref()),
+            (vec!["a".to_string()], Some("c"))
+        );
+        assert_eq!(options.basic.unwrap().password.reveal(), "p");
+        let proxy = options.proxy.for_endpoint(&"127.0.0.1".parse().unwrap());
+        assert_eq!(proxy.unwrap().to_string(), "http://p:80");
+    }
+
+    #[test]
+    fn a_context_that_signs_requests_is_refused() {
+        let error = from_context("{auth: {siderov1: {identity: me}}}").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "context \"lab\" signs its requests as \"me\" (auth.siderov1), which is not supported"
+        );
+        let error = from_context("{proxy-url: nothing}").unwrap_err();
+        assert_eq!(error.to_string(), "the proxy setting cannot be used");
+    }
+
     #[test]
     fn a_fingerprint_is_base64_of_32_bytes() {
         let text = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";

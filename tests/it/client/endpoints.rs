@@ -165,6 +165,7 @@ async fn one_node_down_among_ten_is_one_error() {
                     "{error}"
                 );
                 assert_eq!(error.call().unwrap().node.as_ref(), Some(name));
+                assert_eq!(&error.attempts()[0].endpoint.host(), name);
             }
         }
     }
@@ -229,4 +230,21 @@ async fn what_cannot_be_sent_or_dialled_is_said_before_anything_is_dialled() {
         assert_eq!(error.kind(), Kind::Input, "{error}");
     }
     assert_eq!(cluster.calls(), []);
+}
+
+#[tokio::test]
+async fn a_name_leads_to_its_addresses() {
+    let cluster = start(Options {
+        nat: true,
+        controlplanes: 1,
+        workers: 0,
+        machine_cert_sans: vec!["localhost".to_string()],
+        ..Default::default()
+    })
+    .await;
+    let port = cluster.nodes()[0].dial().unwrap().port();
+    let mut options = options(&cluster, &["os:reader"]);
+    options.endpoints = vec![format!("localhost:{port}")];
+    let client = Client::new(options).unwrap();
+    node(&client, &cluster, 0).version().await.unwrap();
 }

@@ -274,3 +274,21 @@ async fn every_status_code_has_a_kind() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_long_message_arrives_whole() {
+    let cluster = cluster(1, 0).await;
+    let client = client(&cluster);
+    let words = "word ".repeat(20_000);
+    let faults = cluster.nodes()[0].faults();
+    faults.fail(
+        "/machine.MachineService/Version",
+        tonic::Code::Internal,
+        &words,
+    );
+    let error = node(&client, &cluster, 0).version().await.unwrap_err();
+    let Error::Failed { source, .. } = &error else {
+        panic!("{error:?}");
+    };
+    assert_eq!(source.0.len(), words.len());
+}

@@ -56,7 +56,6 @@ async fn next(watch: &mut Watch) -> String {
 
 /// Waits until the watch goes on after a break, however many tries that takes.
 async fn resumed(watch: &mut Watch) {
-    assert_eq!(next(watch).await, "interrupted");
     loop {
         match next(watch).await.as_str() {
             "interrupted" => {}
@@ -112,6 +111,7 @@ async fn without_contents_only_changes_are_seen() {
     put(&cluster, "new", json!({"running": false}));
     assert_eq!(next(&mut watch).await, "+new");
     cluster.nodes()[0].faults().drop_connections();
+    assert_eq!(next(&mut watch).await, "interrupted");
     resumed(&mut watch).await;
     put(&cluster, "new", json!({"running": true}));
     assert_eq!(next(&mut watch).await, "new 1>2");
@@ -149,13 +149,7 @@ async fn nothing_is_missed_or_seen_twice_across_a_dropped_connection() {
     put(&cluster, "b", json!({"running": true}));
     destroy(&cluster, "b");
     faults.set_reach(Reach::Up);
-    loop {
-        match next(&mut watch).await.as_str() {
-            "interrupted" => {}
-            "resumed" => break,
-            other => panic!("{other}"),
-        }
-    }
+    resumed(&mut watch).await;
     for expected in ["+a", "a 1>2", "+b", "-b"] {
         assert_eq!(next(&mut watch).await, expected);
     }
@@ -177,6 +171,9 @@ async fn one_resource_is_compared_with_what_it_was_before_the_break() {
         assert!(next(watch).await.starts_with('+'));
     }
     faults.set_reach(Reach::Refusing);
+    for watch in [&mut same, &mut changed, &mut gone] {
+        assert_eq!(next(watch).await, "interrupted");
+    }
     put(&cluster, "changed", json!({"running": true}));
     destroy(&cluster, "gone");
     faults.set_reach(Reach::Up);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_socks::tcp::Socks5Stream;
 
-use super::{DialError, Io, connect};
+use super::{DialError, Io, tcp};
 use crate::proxy::Scheme;
 use crate::tls;
 use crate::{Endpoint, ProxyFailure, ProxyUrl};
@@ -17,16 +17,20 @@ pub(super) async fn open(proxy: &ProxyUrl, endpoint: &Endpoint) -> Result<Box<dy
         proxy: proxy.to_string(),
         source,
     };
-    let tcp = connect(proxy.host(), proxy.port()).await.map_err(|error| {
-        failed(ProxyFailure::Unreachable {
-            source: Box::new(error),
-        })
-    })?;
+    let stream = tcp::connect(proxy.host(), proxy.port())
+        .await
+        .map_err(|error| {
+            failed(ProxyFailure::Unreachable {
+                source: Box::new(error),
+            })
+        })?;
     match proxy.scheme() {
-        Scheme::Socks5 => socks5(tcp, proxy, endpoint).await.map_err(failed),
-        Scheme::Http => connect_method(tcp, proxy, endpoint).await.map_err(failed),
+        Scheme::Socks5 => socks5(stream, proxy, endpoint).await.map_err(failed),
+        Scheme::Http => connect_method(stream, proxy, endpoint)
+            .await
+            .map_err(failed),
         Scheme::Https => {
-            let stream = tls::to_proxy(proxy.host(), tcp).await.map_err(failed)?;
+            let stream = tls::to_proxy(proxy.host(), stream).await.map_err(failed)?;
             connect_method(stream, proxy, endpoint)
                 .await
                 .map_err(failed)

@@ -125,7 +125,11 @@ fn from_code(code: Code, message: String, context: &Context) -> Error {
     let call = context.call();
     let source = NodeMessage(message);
     match code {
-        Code::Unavailable => Error::NodeNotReachable { call, source },
+        Code::Unavailable => Error::NodeNotReachable {
+            call,
+            attempts: context.trace.attempts(),
+            source,
+        },
         Code::PermissionDenied => denied(call, source, context),
         Code::Unauthenticated => Error::NotAuthenticated { call, source },
         Code::Unimplemented => Error::NotImplemented { call, source },

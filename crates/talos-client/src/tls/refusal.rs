@@ -84,7 +84,7 @@ pub enum TlsRefusal {
 pub struct Alert(AlertDescription);
 
 impl Alert {
-    pub(super) fn new(description: AlertDescription) -> Self {
+    pub(crate) fn new(description: AlertDescription) -> Self {
         Self(description)
     }
 
