@@ -5,16 +5,17 @@ use std::process::Stdio;
 use expect_test::expect;
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use talos_sim::{Cluster, Options};
+use talos_sim::{Cluster, Options, TalosVersion};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Command;
 
 use super::program;
 
 /// A cluster and, in a folder, its talosconfigs `admin` and `reader`.
-async fn cluster() -> (Cluster, tempfile::TempDir) {
+async fn cluster(talos_version: TalosVersion) -> (Cluster, tempfile::TempDir) {
     let options = Options {
         name: "north".to_owned(),
+        talos_version,
         ..Options::default()
     };
     let cluster = Cluster::start(options).await.unwrap();
@@ -26,10 +27,9 @@ async fn cluster() -> (Cluster, tempfile::TempDir) {
     (cluster, folder)
 }
 
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs Go: builds programs on the official Talos and COSI libraries"]
-async fn the_official_client_works_against_simulated_nodes() {
-    let (cluster, folder) = cluster().await;
+/// Lets the official client see all it can of a cluster's two nodes.
+async fn seen(talos_version: TalosVersion) -> Value {
+    let (cluster, folder) = cluster(talos_version).await;
     let [node, other] = [0, 1].map(|index| cluster.nodes()[index].address().to_string());
     let output = Command::new(program("client"))
         .current_dir(folder.path())
@@ -40,9 +40,16 @@ async fn the_official_client_works_against_simulated_nodes() {
         .unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{errors}");
-    let seen: Value = serde_json::from_slice(&output.stdout).expect(&errors);
-    let seen = serde_json::to_string_pretty(&seen).unwrap();
+    let seen = String::from_utf8(output.stdout).unwrap();
     let seen = seen.replace(&node, "NODE").replace(&other, "OTHER");
+    serde_json::from_str(&seen).expect(&errors)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs Go: builds programs on the official Talos and COSI libraries"]
+async fn the_official_client_works_against_simulated_nodes() {
+    let seen = seen(TalosVersion::V1_13_9).await;
+    let seen = serde_json::to_string_pretty(&seen).unwrap();
     expect![[r#"
         {
           "after the try": "v1alpha1",
@@ -170,8 +177,22 @@ async fn the_official_client_works_against_simulated_nodes() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs Go: builds programs on the official Talos and COSI libraries"]
+async fn the_official_client_works_against_every_version() {
+    for (version, types) in [(TalosVersion::V1_11_5, 156), (TalosVersion::V1_14, 167)] {
+        let seen = seen(version).await;
+        assert_eq!(seen["version"], json!([version.tag()]));
+        assert_eq!(seen["machine config"]["type"], "controlplane");
+        assert_eq!(seen["definitions"]["types"], types);
+        assert_eq!(seen["all resources"]["count over 100"], true);
+        assert_eq!(seen["no reboot"]["mode"], "NO_REBOOT");
+        assert_eq!(seen["after the try"], "v1alpha1");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs Go: builds programs on the official Talos and COSI libraries"]
 async fn the_official_client_resumes_watches_from_our_bookmarks() {
-    let (cluster, folder) = cluster().await;
+    let (cluster, folder) = cluster(TalosVersion::V1_13_9).await;
     let node = &cluster.nodes()[1];
     let mut peer = Command::new(program("client"))
         .current_dir(folder.path())
