@@ -6,7 +6,7 @@ mod watched;
 
 use std::io;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use rustls::client::danger::ServerCertVerifier;
@@ -190,8 +190,8 @@ struct Clock {
 
 impl TimeProvider for Clock {
     fn current_time(&self) -> Option<UnixTime> {
-        let start = u64::try_from(self.now.as_second()).ok()?;
-        let since_epoch = std::time::Duration::from_secs(start) + self.started.elapsed();
+        let start = self.now.duration_since(Timestamp::UNIX_EPOCH);
+        let since_epoch = Duration::try_from(start).ok()? + self.started.elapsed();
         Some(UnixTime::since_unix_epoch(since_epoch))
     }
 }
