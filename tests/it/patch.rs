@@ -1,6 +1,7 @@
 //! Reading and patching machine configuration.
 
 mod apply;
+#[cfg(unix)]
 mod edit;
 mod file;
 mod nodes;

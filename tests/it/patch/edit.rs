@@ -13,7 +13,7 @@ fn edit(lab: &Lab, script: &str, args: &[&str]) -> Ran {
     let editor = lab.home.file(
         "editor",
         &format!(
-            "#!/bin/sh\nset -e\ncd {}\n{script}\n",
+            "#!/bin/sh\nset -e\ncd {}\nchange() {{ sed \"$1\" \"$2\" >changed && cat changed >\"$2\"; }}\n{script}\n",
             lab.home.path().display()
         ),
     );
@@ -44,7 +44,7 @@ async fn an_edited_configuration_is_applied() {
     let before = active(&lab, 0);
     let ran = edit(
         &lab,
-        "cp \"$1\" seen; sed -i 's/clusterName: cluster-1/clusterName: edited/' \"$1\"",
+        "cp \"$1\" seen; change 's/clusterName: cluster-1/clusterName: edited/' \"$1\"",
         &[],
     );
     done(&ran);
@@ -81,11 +81,11 @@ async fn a_refused_text_opens_again_with_the_reasons() {
     let lab = Lab::start(Options::default()).await;
     let script = r#"
 if [ ! -e first ]; then
-    touch first; sed -i 's/type: controlplane/type: potato/' "$1"
+    touch first; change 's/type: controlplane/type: potato/' "$1"
 elif [ ! -e second ]; then
-    cp "$1" second; sed -i 's/type: potato/type: [/' "$1"
+    cp "$1" second; change 's/type: potato/type: [/' "$1"
 else
-    cp "$1" third; sed -i 's/type: \[/type: controlplane/; s/clusterName: cluster-1/clusterName: fixed/' "$1"
+    cp "$1" third; change 's/type: \[/type: controlplane/; s/clusterName: cluster-1/clusterName: fixed/' "$1"
 fi"#;
     done(&edit(&lab, script, &[]));
     assert!(active(&lab, 0).contains("clusterName: fixed"));
@@ -111,7 +111,7 @@ fi"#;
 async fn a_text_is_never_lost() {
     let lab = Lab::start(Options::default()).await;
     let before = active(&lab, 0);
-    let script = "[ -e once ] || sed -i 's/type: controlplane/type: potato/' \"$1\"; touch once";
+    let script = "[ -e once ] || change 's/type: controlplane/type: potato/' \"$1\"; touch once";
     let ran = edit(&lab, script, &[]);
     refused(
         &ran,
@@ -123,7 +123,7 @@ async fn a_text_is_never_lost() {
         ],
     );
     assert!(kept(&lab)[0].contains("type: potato"));
-    let failed = edit(&lab, "sed -i 's/cluster-1/failed/' \"$1\"; exit 3", &[]);
+    let failed = edit(&lab, "change 's/cluster-1/failed/' \"$1\"; exit 3", &[]);
     refused(&failed, 1, &["the editor", "the text is kept in"]);
     assert!(
         kept(&lab)
@@ -145,7 +145,7 @@ async fn what_somebody_else_changed_meanwhile_is_not_overwritten() {
     let lab = Lab::start(Options::default()).await;
     let ichor = Path::new(env!("CARGO_BIN_EXE_ichor")).display().to_string();
     let script = format!(
-        "{ichor} patch mc -n {} -p 'machine: {{nodeLabels: {{other: hand}}}}' >&2\nsed -i 's/cluster-1/mine/' \"$1\"",
+        "{ichor} patch mc -n {} -p 'machine: {{nodeLabels: {{other: hand}}}}' >&2\nchange 's/cluster-1/mine/' \"$1\"",
         lab.nodes[0]
     );
     let ran = edit(&lab, &script, &[]);
@@ -159,7 +159,7 @@ async fn what_somebody_else_changed_meanwhile_is_not_overwritten() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dry_run_shows_what_editing_would_change() {
     let lab = Lab::start(Options::default()).await;
-    let ran = edit(&lab, "sed -i 's/cluster-1/edited/' \"$1\"", &["--dry-run"]);
+    let ran = edit(&lab, "change 's/cluster-1/edited/' \"$1\"", &["--dry-run"]);
     done(&ran);
     assert!(ran.stdout.contains("+    clusterName: edited"), "{ran:?}");
     assert_eq!(lab.changes(), Vec::<String>::new());
