@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use talos_config::talosconfig::TalosConfig;
 use talos_pki::{Authority, AuthorityKind, Issued, LeafRequest, LeafUsage};
-use talos_sim::{Options, ServedCertificate};
+use talos_sim::{Options, ServedCertificate, TalosVersion};
 
 use crate::cli::program::{Lab, Ran};
 
@@ -190,6 +190,21 @@ async fn what_apid_presents_is_judged_although_nobody_trusts_it() {
         assert_eq!(report["incomplete"], true);
         assert_eq!(report["notChecked"][0]["node"], lab.nodes[0]);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_old_talos_covers_loopback_in_one_certificate_only() {
+    let old = Options {
+        talos_version: TalosVersion::V1_11_5,
+        ..one_control_plane()
+    };
+    let lab = Lab::start(old).await;
+    let report = check(&lab, &["--expect", "127.0.0.1"], 3);
+    assert_eq!(findings(&report), ["apid name-missing 127.0.0.1"]);
+    let fix = &report["servers"][0]["fix"];
+    assert_eq!(fix["patch"], "{\"machine\":{\"certSANs\":[\"127.0.0.1\"]}}");
+    let cost = fix["cost"].as_str().unwrap();
+    assert!(cost.starts_with("nothing restarts"), "{cost}");
 }
 
 /// Gives the lab's talosconfig another client certificate.
