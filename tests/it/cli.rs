@@ -5,6 +5,7 @@ mod flags;
 mod get;
 mod many_nodes;
 pub(crate) mod program;
+mod schema;
 mod services;
 mod streams;
 mod usage;

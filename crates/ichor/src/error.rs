@@ -46,8 +46,6 @@ pub(crate) enum Code {
     Invalid,
     /// The node looked at the request and refused it, such as a machine config that does not validate.
     RefusedByNode,
-    /// Another run holds the lock.
-    Locked,
     /// Something that must hold first does not.
     Precondition,
     /// Another change is under way, or the thing exists already.
@@ -77,7 +75,7 @@ impl Code {
             Self::ClosedPipe => 0,
             Self::Failed | Self::Unimplemented | Self::NotFound => 1,
             Self::Usage | Self::Invalid | Self::RefusedByNode => 2,
-            Self::Locked | Self::Precondition | Self::Conflict | Self::NotConfirmed => 5,
+            Self::Precondition | Self::Conflict | Self::NotConfirmed => 5,
             Self::ClientCertificate | Self::NotAllowed | Self::Untrusted => 6,
             Self::Unreachable | Self::TimedOut => 7,
             Self::Interrupted => 130,

@@ -139,11 +139,6 @@ impl Output {
         self.io.stdin_is_terminal && self.io.stderr_is_terminal
     }
 
-    /// Tells whether progress may be drawn.
-    pub(crate) fn stderr_is_terminal(&self) -> bool {
-        self.io.stderr_is_terminal
-    }
-
     /// Returns standard input, for verbs that read a file named `-`.
     pub(crate) fn stdin(&mut self) -> &mut (dyn std::io::Read + Send) {
         &mut *self.io.stdin

@@ -67,11 +67,6 @@ pub(crate) fn interrupted() -> Error {
 pub(crate) struct Interrupt(watch::Receiver<bool>);
 
 impl Interrupt {
-    /// Tells whether the user asked to stop; to be looked at wherever stopping is safe.
-    pub(crate) fn requested(&self) -> bool {
-        *self.0.borrow()
-    }
-
     /// Waits until the user asks to stop.
     pub(crate) async fn wait(&mut self) {
         if self.0.wait_for(|asked| *asked).await.is_err() {

@@ -10,6 +10,8 @@ use serde_json::Value;
 use talos_client::jsonpath::Template;
 use talos_client::{Definition, Kind, Resource, resolve};
 
+pub(crate) use self::document::ItemData;
+
 use self::document::Item;
 use crate::connect::Target;
 use crate::error::{Code, Error, Outcome};

@@ -1,11 +1,16 @@
 //! `ichor schema`: the JSON Schema of what commands print with `-o json`.
 
-use schemars::{Schema, schema_for};
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema};
 
-use super::{sim, upgrade_k8s, version};
+use super::patch::change;
+use super::{
+    bootstrap, config, events, get, kubeconfig, logs, machineconfig, reboot, service, sim,
+    upgrade_k8s, version,
+};
 use crate::error::{Code, Error, Outcome};
 use crate::output::Output;
-
+use crate::report::Report;
 use crate::session::Session;
 
 /// Print the JSON Schema of a command's JSON output
@@ -18,13 +23,33 @@ pub(crate) struct Args {
 /// Makes the schema of a command's document.
 type Make = fn() -> Schema;
 
-/// The commands whose output has a schema.
+/// The commands whose output has a schema; `ndjson` behind a command is one line of its stream.
 const SCHEMAS: &[(&str, Make)] = &[
-    ("certs check", || schema_for!(talos_certs::Report)),
-    ("error", || schema_for!(crate::output::ErrorDocument)),
-    ("sim up", || schema_for!(sim::Started)),
-    ("upgrade-k8s", || schema_for!(upgrade_k8s::Document)),
-    ("version", || schema_for!(version::Document)),
+    ("apply-config", of::<Report<change::Change>>),
+    ("bootstrap", of::<Report<bootstrap::Bootstrapped>>),
+    ("certs check", of::<talos_certs::Report>),
+    ("config contexts", of::<config::Contexts>),
+    ("config info", of::<config::Info>),
+    ("config merge", of::<config::Changed>),
+    ("config remove", of::<config::Removed>),
+    ("edit", of::<Report<change::Change>>),
+    ("error", of::<crate::output::ErrorDocument>),
+    ("events ndjson", of::<events::EventData>),
+    ("get", of::<Report<Vec<get::ResourceData>>>),
+    ("get ndjson", of::<get::ItemData>),
+    ("kubeconfig", of::<kubeconfig::Written>),
+    ("logs", of::<Report<logs::Log>>),
+    ("logs ndjson", of::<logs::Line>),
+    ("machineconfig patch", of::<machineconfig::PatchedData>),
+    ("patch", of::<Report<change::Change>>),
+    ("reboot", of::<Report<reboot::Rebooted>>),
+    ("service", of::<Report<Vec<service::ServiceData>>>),
+    ("service restart", of::<Report<service::Driven>>),
+    ("service start", of::<Report<service::Driven>>),
+    ("service stop", of::<Report<service::Driven>>),
+    ("sim up", of::<sim::Started>),
+    ("upgrade-k8s", of::<upgrade_k8s::Document>),
+    ("version", of::<version::Document>),
 ];
 
 /// Prints the schema.
@@ -42,6 +67,12 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
         })?;
     session.output.json(&make())?;
     Ok(Outcome::Done)
+}
+
+/// Makes the schema of what is written: a field that may be left out is not required.
+fn of<T: JsonSchema>() -> Schema {
+    let settings = SchemaSettings::default().for_serialize();
+    settings.into_generator().into_root_schema_for::<T>()
 }
 
 fn list(output: &mut Output) -> Result<Outcome, Error> {

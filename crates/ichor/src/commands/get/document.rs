@@ -44,6 +44,20 @@ pub(crate) struct MetadataData {
     finalizers: Vec<String>,
 }
 
+/// A resource, as `-o ndjson` prints it.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(crate) struct ItemData<'a> {
+    /// The node as the user named it.
+    node: &'a str,
+    /// `created`, `updated` or `destroyed`; only with `--watch`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    event: Option<&'a str>,
+    /// What is said about it.
+    metadata: MetadataData,
+    /// Its content; that of a machine configuration is its text.
+    spec: &'a Value,
+}
+
 /// A resource of a node, ready to be printed.
 pub(super) struct Item<'a> {
     node: &'a str,
@@ -105,13 +119,12 @@ impl<'a> Item<'a> {
 
     /// Returns the resource as an object of its own.
     pub(super) fn value(&self) -> Value {
-        let mut value = json!({ "node": self.node });
-        if let Some(event) = self.event {
-            value["event"] = json!(event);
-        }
-        value["metadata"] = json!(metadata(&self.resource.metadata));
-        value["spec"] = self.spec.clone();
-        value
+        json!(ItemData {
+            node: self.node,
+            event: self.event,
+            metadata: metadata(&self.resource.metadata),
+            spec: &self.spec,
+        })
     }
 
     /// Returns the resource as a YAML document; where nothing is masked
