@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::kubernetes::{self, KubeRequest};
 use crate::machine::MachineState;
 use crate::node::{MachineType, Node, NodeState};
-use crate::options::{Options, TalosVersion};
+use crate::options::Options;
 use crate::pki::ClusterPki;
 use crate::seeding;
 use crate::shared::{self, Shared};
@@ -40,9 +40,8 @@ impl Cluster {
     ///
     /// # Errors
     /// Options that make no cluster, or no free addresses.
-    pub async fn start(mut options: Options) -> Result<Self, Error> {
+    pub async fn start(options: Options) -> Result<Self, Error> {
         check(&options)?;
-        cover_forwards(&mut options);
         let places = addresses::places(&options)?;
         let endpoint = options
             .endpoint
@@ -162,19 +161,6 @@ fn check(options: &Options) -> Result<(), Error> {
         });
     }
     Ok(())
-}
-
-/// Up to Talos 1.12 a certificate covers the loopback address only if it is asked to, which is what
-/// those do who forward ports.
-fn cover_forwards(options: &mut Options) {
-    let loopback = "127.0.0.1";
-    let is_covered = options
-        .machine_cert_sans
-        .iter()
-        .any(|name| name == loopback);
-    if options.nat && options.talos_version < TalosVersion::V1_13_9 && !is_covered {
-        options.machine_cert_sans.push(loopback.to_owned());
-    }
 }
 
 fn machines(

@@ -3,10 +3,10 @@
 use futures::Stream;
 use http::{Request, Response};
 use prost::Message;
+use tonic::Status;
 use tonic::body::Body;
 use tonic::codec::CompressionEncoding::Gzip;
 use tonic::server::Grpc;
-use tonic::Status;
 use tonic_prost::ProstCodec;
 use tower::service_fn;
 

@@ -114,6 +114,8 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
         nat: up.nat,
         talos_version: up.talos_version,
         kubernetes_version: up.kubernetes_version.trim_start_matches('v').to_owned(),
+        // Up to Talos 1.12 forwarded ports are covered only if a configuration asks for it, as those of Docker do.
+        machine_cert_sans: up.nat.then(|| "127.0.0.1".to_owned()).into_iter().collect(),
         ..Options::default()
     };
     session.runtime()?.run_steps(|mut interrupt| {

@@ -190,7 +190,10 @@ async fn start(shared: &Shared, node: &NodeState, id: &str) {
         None,
     );
     let image = (id == "kubelet").then(|| kubernetes::kubelet_image(node));
-    if image.flatten().is_some_and(|image| node.faults.is_missing(&image)) {
+    if image
+        .flatten()
+        .is_some_and(|image| node.faults.is_missing(&image))
+    {
         // Pulling is tried again and again, which comes to nothing.
         return;
     }
