@@ -14,7 +14,7 @@ use super::workloads::{is_ready, place};
 use crate::machine::publish_status;
 use crate::node::NodeState;
 use crate::shared::Shared;
-use crate::store::ChangeKind;
+use crate::store::{ChangeKind, Changes};
 
 /// A static pod whose manifest is not what runs.
 struct Restart {
@@ -29,12 +29,13 @@ const SERVICES: &str = "Services.v1alpha1.talos.dev";
 const MACHINE_STATUSES: &str = "MachineStatuses.runtime.talos.dev";
 
 /// Reports what a kubelet reports when its service has come up, until the cluster stops.
-pub(crate) async fn report_starts(shared: Arc<Shared>, node: Arc<NodeState>) {
-    let mut changes = node.store.changes("runtime", SERVICES);
+///
+/// `changes` are those of the node's services.
+pub(crate) async fn report_starts(shared: Arc<Shared>, node: Arc<NodeState>, mut changes: Changes) {
     loop {
         let Ok(change) = changes.next().await else {
             // The machine rebooted.
-            changes = node.store.changes("runtime", SERVICES);
+            changes = services(&node);
             started(&shared, &node).await;
             continue;
         };
@@ -58,13 +59,22 @@ pub(crate) async fn report_starts(shared: Arc<Shared>, node: Arc<NodeState>) {
     }
 }
 
-/// Runs the static pods of a control plane until the cluster stops.
-pub(crate) async fn run(shared: Arc<Shared>, node: Arc<NodeState>) {
+/// Follows the services of a node from now on.
+pub(crate) fn services(node: &NodeState) -> Changes {
+    node.store.changes("runtime", SERVICES)
+}
+
+/// Follows the static pods of a node from now on.
+pub(crate) fn static_pods(node: &NodeState) -> Changes {
+    node.store.changes(K8S, STATIC_PODS)
+}
+
+/// Runs the static pods of a control plane until the cluster stops; `changes` are theirs.
+pub(crate) async fn run(shared: Arc<Shared>, node: Arc<NodeState>, mut changes: Changes) {
     let member = shared.kubernetes.member(node.index);
-    let mut changes = node.store.changes(K8S, STATIC_PODS);
     loop {
         if changes.next().await.is_err() {
-            changes = node.store.changes(K8S, STATIC_PODS);
+            changes = static_pods(&node);
         }
         // The kubelet polls, so that it sees only the last of several changes.
         sleep(shared.options.delays.static_pod_poll).await;

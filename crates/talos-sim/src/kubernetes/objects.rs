@@ -172,12 +172,10 @@ impl Objects {
         if revision < state.compacted {
             return Err(Refusal::expired(revision, state.compacted));
         }
-        let changes = state
+        let seen = state
             .history
-            .iter()
-            .filter(|change| change.revision > revision)
-            .cloned()
-            .collect();
+            .partition_point(|change| change.revision <= revision);
+        let changes = state.history.range(seen..).cloned().collect();
         Ok(changes)
     }
 

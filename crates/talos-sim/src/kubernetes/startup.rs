@@ -51,8 +51,11 @@ pub(crate) async fn start(shared: &Arc<Shared>) -> Result<(), Error> {
             Arc::clone(node),
             receiver,
         ));
-        shared.spawn(kubelet::report_starts(Arc::clone(shared), Arc::clone(node)));
-        shared.spawn(kubelet::run(Arc::clone(shared), Arc::clone(node)));
+        // Followed from here on, so that nothing is missed before the tasks begin.
+        let (services, pods) = (kubelet::services(node), kubelet::static_pods(node));
+        let starts = kubelet::report_starts(Arc::clone(shared), Arc::clone(node), services);
+        shared.spawn(starts);
+        shared.spawn(kubelet::run(Arc::clone(shared), Arc::clone(node), pods));
         if node.is_control_plane() {
             serve(shared, node)?;
         }
