@@ -256,14 +256,14 @@ fn api(progress: &Progress, out: &mut fmt::Formatter<'_>) -> fmt::Result {
             ..
         } => write!(
             out,
-            "the Kubernetes API at {address} is away for {:.0} s: {cause}",
+            "the Kubernetes API at {address} is away for {:.1} s: {cause}",
             seconds(away_ms)
         ),
         Progress::Back {
             address, away_ms, ..
         } => write!(
             out,
-            "the Kubernetes API at {address} is back after {:.0} s",
+            "the Kubernetes API at {address} is back after {:.1} s",
             seconds(away_ms)
         ),
     }

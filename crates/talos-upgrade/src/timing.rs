@@ -33,7 +33,7 @@ impl Default for Timing {
             poll: Duration::from_secs(2),
             config: Duration::from_secs(60),
             pod: Duration::from_secs(300),
-            settle: Duration::from_secs(3),
+            settle: Duration::from_secs(1),
             kubelet: Duration::from_secs(300),
             node: Duration::from_secs(180),
             manifests: Duration::from_secs(60),

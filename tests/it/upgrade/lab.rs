@@ -11,6 +11,7 @@ use talos_sim::{Node, Options};
 use talos_upgrade::{
     Cluster, Error, Event, Facts, Plan, Report, Request, RunOptions, Stop, Timing,
 };
+use tokio::net::TcpSocket;
 
 pub(super) const NEW: &str = "1.34.0";
 
@@ -181,6 +182,13 @@ pub(super) fn timing() -> Timing {
         manifests: ms(10_000),
         pull_retry: ms(1),
     }
+}
+
+/// A port that is taken, so that nobody else gets it, and at which nothing listens.
+pub(super) fn silent() -> TcpSocket {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    socket
 }
 
 /// An error with all its causes.

@@ -12,6 +12,8 @@ use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 
+use super::lab::silent;
+
 /// An API server that knows its version and nothing else.
 struct Server {
     authority: Authority,
@@ -123,12 +125,6 @@ fn options(endpoint: Option<String>, nodes: &[&str]) -> Options {
     }
 }
 
-/// A port of 127.0.0.1 at which nothing listens.
-async fn closed() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    listener.local_addr().unwrap().port()
-}
-
 async fn check(names: &[&str], nodes: &[&str], expected: &str) {
     let server = Server::start(names).await;
     let access = server.access("https://cp.example:6443");
@@ -218,15 +214,16 @@ async fn another_authority_is_not_trusted_under_any_name() {
 #[tokio::test]
 async fn every_address_that_does_not_answer_is_named_with_the_flag_that_helps() {
     let server = Server::start(&["127.0.0.1"]).await;
-    let first = closed().await;
-    let access = server.access(&format!("https://127.0.0.1:{first}"));
+    let socket = silent();
+    let first = socket.local_addr().unwrap();
+    let access = server.access(&format!("https://{first}"));
     let error = reach(&access, options(None, &["127.0.0.2"]))
         .await
         .unwrap_err();
     assert_eq!(
         error.to_string(),
         format!(
-            "the Kubernetes API is not reachable: 127.0.0.1:{first} (connection refused), \
+            "the Kubernetes API is not reachable: {first} (connection refused), \
              127.0.0.2:6443 (connection refused)"
         )
     );
@@ -241,7 +238,8 @@ async fn every_address_that_does_not_answer_is_named_with_the_flag_that_helps() 
 async fn a_given_endpoint_is_the_only_one_dialed() {
     let server = Server::start(&["127.0.0.1"]).await;
     let access = server.access(&format!("https://{}", server.here()));
-    let wrong = format!("127.0.0.1:{}", closed().await);
+    let socket = silent();
+    let wrong = socket.local_addr().unwrap().to_string();
     let error = reach(&access, options(Some(wrong.clone()), &[]))
         .await
         .unwrap_err();

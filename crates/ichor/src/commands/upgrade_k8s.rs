@@ -103,6 +103,8 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
             request: session.global.request_timeout,
             ..Patience::default()
         },
+        // Nothing was reached yet, so a server that restarts cannot be told from a wrong address.
+        search: session.global.connect_timeout,
         watcher: teller.watcher(),
         ..Options::default()
     };

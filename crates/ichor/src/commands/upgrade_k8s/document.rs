@@ -103,6 +103,7 @@ impl<'a> Document<'a> {
             "Kubernetes {} to {} through {} (certificate for {})",
             plan.from, plan.to, plan.kubernetes_endpoint, plan.verified_name
         ))?;
+        output.line("")?;
         let mut table = columns(["NODE", "ROLE", "ADDRESS", "TALOS", "KUBELET", "CHANGES"]);
         for node in plan.nodes {
             let role = if node.control_plane {
@@ -203,7 +204,7 @@ impl<'a> Document<'a> {
         if report.api_outages > 0 {
             let seconds = report.api_away_ms as f64 / 1000.0;
             output.line(&format!(
-                "the Kubernetes API was away {} times, {seconds:.0} s in all",
+                "the Kubernetes API was away {} times, {seconds:.1} s in all",
                 report.api_outages
             ))?;
         }
