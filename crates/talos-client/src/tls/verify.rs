@@ -1,6 +1,7 @@
 //! Judging the certificate that a server presents.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{
@@ -11,6 +12,9 @@ use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use talos_pki::Certificate;
 
 use crate::Fingerprint;
+
+/// How far a node's clock may be ahead: it issues itself new certificates from the very moment they are needed.
+const SKEW: Duration = Duration::from_secs(30);
 
 /// Where the certificate that a server presented is kept for the error that may follow.
 pub(super) type Seen = Arc<Mutex<Option<Vec<u8>>>>;
@@ -40,8 +44,18 @@ impl ServerCertVerifier for Witness {
         if let Ok(mut seen) = self.seen.lock() {
             *seen = Some(leaf.to_vec());
         }
-        self.inner
-            .verify_server_cert(leaf, intermediates, name, ocsp, now)
+        let judge = |now| {
+            self.inner
+                .verify_server_cert(leaf, intermediates, name, ocsp, now)
+        };
+        match judge(now) {
+            Err(rustls::Error::InvalidCertificate(
+                CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. },
+            )) => judge(UnixTime::since_unix_epoch(
+                Duration::from_secs(now.as_secs()) + SKEW,
+            )),
+            verdict => verdict,
+        }
     }
 
     fn verify_tls12_signature(
