@@ -129,13 +129,14 @@ pub(crate) fn report(pod: &mut Value, place: &Place, container: &Container, now:
         .map(|(index, item)| container_status(item, container, &before[index], &time))
         .collect();
     let host_network = pod["spec"]["hostNetwork"] == true;
+    let number = u16::from_str_radix(&digest(&pod["metadata"]["name"], 4), 16).unwrap_or_default();
+    let [high, low] = number.to_be_bytes();
+    let own_address = format!("10.244.{high}.{}", low.clamp(2, 254));
     let status = &mut pod["status"];
     let pod_address = if host_network {
         place.address.clone()
     } else {
-        status["podIP"]
-            .as_str()
-            .map_or_else(|| "10.244.0.2".to_owned(), str::to_owned)
+        status["podIP"].as_str().map_or(own_address, str::to_owned)
     };
     status["conditions"] = conditions;
     status["containerStatuses"] = json!(statuses);
