@@ -132,10 +132,7 @@ impl Dialer {
         let name = endpoint
             .server_name()
             .map_err(|source| DialError::Name { source })?;
-        let stream: Box<dyn Io> = match self.proxy.for_endpoint(endpoint) {
-            None => Box::new(tcp::connect(&endpoint.host(), endpoint.port()).await?),
-            Some(proxy) => tunnel::open(proxy, endpoint).await?,
-        };
+        let stream = open(endpoint, &self.proxy).await?;
         let stream = self
             .tls
             .handshake(name, stream)
@@ -148,6 +145,21 @@ impl Dialer {
             })?;
         speak(endpoint.clone(), stream).await
     }
+}
+
+/// Opens a byte stream to an endpoint, through a proxy where the rules say so; TLS is the caller's.
+///
+/// # Errors
+/// The name cannot be resolved, or the endpoint or the proxy does not let us through. It waits as long as they do.
+pub async fn open(
+    endpoint: &Endpoint,
+    proxy: &ProxyRules,
+) -> Result<impl AsyncRead + AsyncWrite + Send + Unpin + 'static, DialError> {
+    let stream: Box<dyn Io> = match proxy.for_endpoint(endpoint) {
+        None => Box::new(tcp::connect(&endpoint.host(), endpoint.port()).await?),
+        Some(proxy) => tunnel::open(proxy, endpoint).await?,
+    };
+    Ok(stream)
 }
 
 /// Starts HTTP/2 and waits for the server's first words: in TLS 1.3 the server judges our certificate after the

@@ -41,7 +41,7 @@ mod wire;
 pub use talos_api as api;
 
 pub use client::Client;
-pub use dial::{Attempt, DialError};
+pub use dial::{Attempt, DialError, open};
 pub use endpoint::{DEFAULT_PORT, Endpoint, EndpointError};
 pub use error::{Call, Error, Kind, NodeMessage};
 pub use machine::{

@@ -224,7 +224,42 @@ fn code_name(code: Code) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use talos_api::google::rpc;
+
     use super::*;
+    use crate::Kind;
+
+    fn in_metadata(error: &str, status: Option<(i32, &str)>) -> Option<Error> {
+        let context = Context {
+            trace: Arc::default(),
+            node: Some("n".to_string()),
+            roles: Vec::new(),
+            resource_type: None,
+        };
+        let metadata = common::Metadata {
+            hostname: "n".to_string(),
+            error: error.to_string(),
+            status: status.map(|(code, message)| rpc::Status {
+                code,
+                message: message.to_string(),
+                details: Vec::new(),
+            }),
+        };
+        from_metadata(Some(&metadata), &context)
+    }
+
+    #[test]
+    fn an_error_in_the_metadata_of_an_answer_is_an_error() {
+        assert!(in_metadata("", None).is_none());
+        assert!(in_metadata("", Some((0, ""))).is_none());
+        let check = |error: Option<Error>, kind: Kind| assert_eq!(error.unwrap().kind(), kind);
+        check(in_metadata("broke off", None), Kind::Failed);
+        check(
+            in_metadata("rpc error", Some((12, "not here"))),
+            Kind::NotImplemented,
+        );
+        check(in_metadata("", Some((14, "gone"))), Kind::NodeNotReachable);
+    }
 
     #[test]
     fn a_list_of_problems_is_taken_apart() {

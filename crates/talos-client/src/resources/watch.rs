@@ -367,3 +367,22 @@ impl Watch {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_up_to_the_longest() {
+        let backoff = Backoff {
+            first: Duration::from_millis(250),
+            longest: Duration::from_secs(10),
+            tries: None,
+        };
+        let waits: Vec<u128> = [1, 2, 3, 6, 7, 1000]
+            .iter()
+            .map(|failures| backoff.wait(*failures).as_millis())
+            .collect();
+        assert_eq!(waits, [250, 500, 1000, 8000, 10_000, 10_000]);
+    }
+}
