@@ -1,5 +1,6 @@
 //! Files people hold: talosconfig and kubeconfig through the program.
 
+mod credentials;
 mod kubeconfig;
 mod talosconfig;
 
