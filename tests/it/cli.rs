@@ -7,5 +7,6 @@ mod many_nodes;
 pub(crate) mod program;
 mod schema;
 mod services;
+mod sim;
 mod streams;
 mod usage;

@@ -71,6 +71,9 @@ pub(crate) fn run(args: Vec<OsString>, env: Env, io: Io) -> u8 {
     if cli.global.show_secrets {
         output.show_secrets();
     }
+    if cli.global.verbose {
+        tell_more();
+    }
     let mut session = Session {
         global: cli.global,
         env,
@@ -91,3 +94,16 @@ pub(crate) fn run(args: Vec<OsString>, env: Env, io: Io) -> u8 {
         }
     }
 }
+
+/// Has the libraries tell on stderr what they try, such as which endpoint does not answer and why.
+fn tell_more() {
+    let subscriber = tracing_subscriber::fmt()
+        .with_env_filter(LIBRARIES)
+        .with_writer(std::io::stderr)
+        .without_time();
+    // Only a second run in the same process finds one set, and that one does the same.
+    let _ = subscriber.try_init();
+}
+
+/// Whose words are shown, and up to which level.
+const LIBRARIES: &str = "talos_client=debug,talos_kube=debug,talos_certs=debug,talos_upgrade=debug";

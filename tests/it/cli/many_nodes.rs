@@ -96,3 +96,18 @@ async fn a_change_needs_its_nodes_named() {
     assert!(restarted.stderr.contains(&announced), "{restarted:?}");
     assert_eq!(lab.changes().len(), 2);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_that_does_not_answer_is_passed_over_and_told_when_asked() {
+    let lab = Lab::start(Options {
+        controlplanes: 2,
+        ..Options::default()
+    })
+    .await;
+    lab.cluster.nodes()[0].faults().set_reach(Reach::Refusing);
+    let quiet = lab.run(&["version", "-n", &lab.nodes[2]]);
+    assert_eq!((quiet.code, quiet.stderr.as_str()), (Some(0), ""));
+    let verbose = lab.run(&["version", "-n", &lab.nodes[2], "-v"]);
+    assert_eq!(verbose.code, Some(0), "{verbose:?}");
+    assert!(verbose.stderr.contains(&lab.nodes[0]), "{verbose:?}");
+}
