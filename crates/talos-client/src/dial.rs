@@ -135,7 +135,7 @@ impl Dialer {
         let stream = open(endpoint, &self.proxy).await?;
         let stream = self
             .tls
-            .handshake(name, stream)
+            .handshake(name, Box::new(stream))
             .await
             .map_err(|source| match source {
                 Ok(source) => DialError::Tls { source },
