@@ -133,16 +133,16 @@ impl Dialer {
             .server_name()
             .map_err(|source| DialError::Name { source })?;
         let stream = open(endpoint, &self.proxy).await?;
-        let stream = self
-            .tls
-            .handshake(name, Box::new(stream))
-            .await
-            .map_err(|source| match source {
-                Ok(source) => DialError::Tls { source },
-                Err(source) => DialError::Ended {
-                    source: Arc::new(source),
-                },
-            })?;
+        let stream =
+            self.tls
+                .handshake(name, Box::new(stream))
+                .await
+                .map_err(|source| match source {
+                    Ok(source) => DialError::Tls { source },
+                    Err(source) => DialError::Ended {
+                        source: Arc::new(source),
+                    },
+                })?;
         speak(endpoint.clone(), stream).await
     }
 }
