@@ -3,6 +3,7 @@
 use std::fmt;
 
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use talos_client::ProxyRules;
 use talos_config::kubeconfig::{Kubeconfig, Material, User};
 use talos_pki::{Certificate, PrivateKey};
 
@@ -20,6 +21,8 @@ pub struct Access {
     pub token: Option<String>,
     /// The name the kubeconfig wants the server's certificate verified for.
     pub server_name: Option<String>,
+    /// The proxy the kubeconfig wants the server to be dialed through.
+    pub proxy: Option<ProxyRules>,
 }
 
 impl Access {
@@ -56,6 +59,7 @@ impl Access {
                 .as_ref()
                 .map(|token| token.reveal().to_owned()),
             server_name: cluster.tls_server_name.clone(),
+            proxy: proxy(&of_cluster("proxy-url"), cluster.proxy_url.as_deref())?,
         })
     }
 }
@@ -67,6 +71,11 @@ impl fmt::Debug for Access {
             .field("server_name", &self.server_name)
             .finish_non_exhaustive()
     }
+}
+
+fn proxy(field: &str, url: Option<&str>) -> Result<Option<ProxyRules>, Error> {
+    let rules = url.map(ProxyRules::always).transpose();
+    rules.map_err(|error| refuse(field, &error.to_string()))
 }
 
 type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);

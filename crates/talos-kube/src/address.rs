@@ -105,6 +105,8 @@ fn split(text: &str) -> Result<(Name, Option<u16>), Error> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn check(text: &str, expected: &str) {
@@ -161,6 +163,15 @@ mod tests {
             "h/api",
             "invalid address \"h/api\": a path or user does not belong here",
         );
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_refused_or_read_as_what_it_prints(text in "[a-z0-9:./\\[\\] -]{0,24}") {
+            if let Ok(address) = Address::parse(&text) {
+                prop_assert_eq!(Address::parse(&address.to_string()).unwrap(), address);
+            }
+        }
     }
 
     #[test]

@@ -12,8 +12,8 @@ use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
-use talos_pki::Name;
-use tokio::net::TcpStream;
+use talos_client::{DialError, Endpoint, ProxyRules};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tower::Service;
@@ -26,36 +26,52 @@ use crate::{Address, Cause};
 pub(crate) struct Connector {
     pub(crate) address: Address,
     pub(crate) tls: Arc<ClientConfig>,
+    pub(crate) proxy: Arc<ProxyRules>,
     pub(crate) limit: Duration,
 }
 
 impl Connector {
     /// Opens a connection and finishes the handshake.
-    pub(crate) async fn open(&self) -> io::Result<TlsStream<TcpStream>> {
-        let timed_out = |_| io::Error::from(io::ErrorKind::TimedOut);
+    pub(crate) async fn open(&self) -> Result<Tls, DialFailure> {
         tokio::time::timeout(self.limit, self.handshake())
             .await
-            .map_err(timed_out)?
+            .unwrap_or(Err(DialFailure::Handshake(io::ErrorKind::TimedOut.into())))
     }
 
-    async fn handshake(&self) -> io::Result<TlsStream<TcpStream>> {
-        let Address { host, port } = &self.address;
-        let stream = match host {
-            Name::Ip(address) => TcpStream::connect((*address, *port)).await?,
-            Name::Dns(name) => TcpStream::connect((name.as_str(), *port)).await?,
-        };
-        stream.set_nodelay(true)?;
+    async fn handshake(&self) -> Result<Tls, DialFailure> {
+        let endpoint: Result<Endpoint, _> = self.address.to_string().parse();
+        let endpoint = endpoint.map_err(|source| DialFailure::Dial(DialError::Name { source }))?;
+        let stream = talos_client::open(&endpoint, &self.proxy).await;
+        let stream: Box<dyn Io> = Box::new(stream.map_err(DialFailure::Dial)?);
         let connector = TlsConnector::from(Arc::clone(&self.tls));
-        connector.connect(server_name(host), stream).await
+        let tls = connector.connect(server_name(&self.address.host), stream);
+        tls.await.map_err(DialFailure::Handshake)
     }
+}
+
+/// Both ends of TCP and proxies look like this.
+pub(crate) trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
+
+type Tls = TlsStream<Box<dyn Io>>;
+
+/// Why a connection did not come about.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DialFailure {
+    /// Nothing could be reached.
+    #[error("connecting failed")]
+    Dial(#[source] DialError),
+    /// The other side was reached, and that was all.
+    #[error("the TLS handshake failed")]
+    Handshake(#[source] io::Error),
 }
 
 impl Service<Uri> for Connector {
     type Response = Stream;
-    type Error = io::Error;
-    type Future = BoxFuture<'static, io::Result<Stream>>;
+    type Error = DialFailure;
+    type Future = BoxFuture<'static, Result<Stream, DialFailure>>;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), DialFailure>> {
         Poll::Ready(Ok(()))
     }
 
@@ -66,7 +82,7 @@ impl Service<Uri> for Connector {
 }
 
 /// A TLS connection in the form hyper wants.
-pub(crate) struct Stream(TokioIo<TlsStream<TcpStream>>);
+pub(crate) struct Stream(TokioIo<Tls>);
 
 impl Connection for Stream {
     fn connected(&self) -> Connected {
@@ -103,7 +119,21 @@ impl Write for Stream {
 }
 
 /// Names the reason why a connection could not be opened.
-pub(crate) fn cause(error: &io::Error) -> Cause {
+pub(crate) fn cause(failure: &DialFailure) -> Cause {
+    match failure {
+        DialFailure::Dial(DialError::Resolve { .. }) => Cause::NameNotFound,
+        DialFailure::Dial(DialError::TimedOut { .. }) => Cause::TimedOut,
+        DialFailure::Dial(DialError::Connect { source }) => of_io(source),
+        DialFailure::Dial(DialError::Proxy { proxy, source }) => Cause::Proxy {
+            proxy: proxy.clone(),
+            problem: innermost(source),
+        },
+        DialFailure::Dial(other) => Cause::Connection(innermost(other)),
+        DialFailure::Handshake(error) => of_io(error),
+    }
+}
+
+fn of_io(error: &io::Error) -> Cause {
     let tls = error
         .get_ref()
         .and_then(|inner| inner.downcast_ref::<rustls::Error>());
@@ -115,8 +145,14 @@ pub(crate) fn cause(error: &io::Error) -> Cause {
         io::ErrorKind::TimedOut => Cause::TimedOut,
         io::ErrorKind::ConnectionReset => Cause::Connection("connection reset".to_owned()),
         io::ErrorKind::UnexpectedEof => Cause::Connection("connection closed".to_owned()),
-        // The resolver's failures have no kind of their own.
-        _ if error.to_string().contains("failed to lookup address") => Cause::NameNotFound,
         _ => Cause::Connection(error.to_string()),
     }
+}
+
+fn innermost(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(next) = cause.source() {
+        cause = next;
+    }
+    cause.to_string()
 }

@@ -160,6 +160,14 @@ pub enum Cause {
     /// No answer within the time given.
     #[error("timed out")]
     TimedOut,
+    /// The proxy does not let us through.
+    #[error("proxy {proxy}: {problem}")]
+    Proxy {
+        /// The proxy, without its password.
+        proxy: String,
+        /// What it does instead.
+        problem: String,
+    },
     /// The connection was closed or failed in another way.
     #[error("{0}")]
     Connection(String),

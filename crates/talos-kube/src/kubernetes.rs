@@ -78,6 +78,7 @@ impl Kubernetes {
         let mut away_since: Option<Instant> = None;
         let mut attempts = 0;
         loop {
+            let asked = Instant::now();
             let outcome =
                 tokio::time::timeout(self.patience.request, request(self.client.clone())).await;
             let failure = match outcome {
@@ -96,10 +97,7 @@ impl Kubernetes {
                 Err(_) => None,
             };
             // A request that timed out was away while it was waited for.
-            let since = *away_since.get_or_insert_with(|| match failure {
-                Some(_) => Instant::now(),
-                None => Instant::now() - self.patience.request,
-            });
+            let since = *away_since.get_or_insert(asked);
             attempts += 1;
             (self.watcher)(Progress::Away {
                 address: address.clone(),

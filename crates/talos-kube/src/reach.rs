@@ -10,6 +10,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::client::Body;
 use rustls::ClientConfig;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use talos_client::ProxyRules;
 use talos_pki::{Certificate, Name};
 
 use crate::connect::{self, Connector};
@@ -28,6 +29,8 @@ pub struct Options {
     pub endpoint: Option<String>,
     /// Addresses and names of control plane nodes known from elsewhere; they are dialed at 6443 and count as names.
     pub nodes: Vec<String>,
+    /// Which proxy to dial through; a kubeconfig's own `proxy-url` goes first.
+    pub proxy: ProxyRules,
     /// Time limits.
     pub patience: Patience,
     /// How long to look before giving up; an API server that restarts refuses connections for a while.
@@ -41,6 +44,7 @@ impl Default for Options {
         Self {
             endpoint: None,
             nodes: Vec::new(),
+            proxy: ProxyRules::default(),
             patience: Patience::default(),
             search: Duration::from_secs(20),
             watcher: Arc::new(|_| {}),
@@ -163,6 +167,7 @@ async fn attempt(
     let connector = Connector {
         address: address.clone(),
         tls: tls(access, Arc::clone(&verifier), provider).map_err(Failure::Final)?,
+        proxy: Arc::new(access.proxy.as_ref().unwrap_or(&options.proxy).clone()),
         limit: options.patience.connect,
     };
     if let Err(error) = connector.open().await {

@@ -145,7 +145,7 @@ pub enum Error {
         waited: Duration,
     },
     /// The user asked to stop.
-    #[error("interrupted before {next}")]
+    #[error("interrupted before {next}, with {} steps done", .report.changed.len())]
     Interrupted {
         /// What would have come next.
         next: String,

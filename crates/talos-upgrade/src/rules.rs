@@ -86,11 +86,13 @@ pub fn is_supported(from: &Version, to: &Version) -> bool {
     TABLE.supported_paths.contains(&path(from, to))
 }
 
-/// The newest minor of Kubernetes that is known here, as `1.37`.
-pub fn newest_minor() -> &'static str {
-    let last = TABLE.supported_paths.last();
-    last.and_then(|path| path.rsplit("->").next())
-        .unwrap_or_default()
+/// The newest Kubernetes that is known here, as major and minor.
+pub fn newest() -> (u64, u64) {
+    let targets = TABLE.supported_paths.iter().filter_map(|path| {
+        let (major, minor) = path.rsplit("->").next()?.split_once('.')?;
+        Some((major.parse().ok()?, minor.parse().ok()?))
+    });
+    targets.max().unwrap_or_default()
 }
 
 /// How a Kubernetes version suits a Talos version.
@@ -189,7 +191,7 @@ mod tests {
                 "{from} {to}"
             );
         }
-        assert_eq!(newest_minor(), "1.37");
+        assert_eq!(newest(), (1, 37));
     }
 
     #[test]

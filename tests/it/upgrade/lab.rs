@@ -69,15 +69,34 @@ impl Lab {
         self.carry_out_watched(plan, |_| {}).await
     }
 
+    /// Carries out a plan with less time for each pod.
+    pub(super) async fn carry_out_within(
+        &self,
+        plan: &Plan,
+        pod: Duration,
+    ) -> Result<Report, Error> {
+        let timing = Timing { pod, ..timing() };
+        self.carry_out_with(plan, timing, |_| {}).await
+    }
+
     /// Carries out a plan and looks at each event while it happens.
     pub(super) async fn carry_out_watched(
         &self,
         plan: &Plan,
         watch: impl Fn(&Event) + Send + Sync + 'static,
     ) -> Result<Report, Error> {
+        self.carry_out_with(plan, timing(), watch).await
+    }
+
+    async fn carry_out_with(
+        &self,
+        plan: &Plan,
+        timing: Timing,
+        watch: impl Fn(&Event) + Send + Sync + 'static,
+    ) -> Result<Report, Error> {
         let log = Arc::clone(&self.events);
         let options = RunOptions {
-            timing: timing(),
+            timing,
             concurrency: 4,
             stop: self.stop.clone(),
             observer: Arc::new(move |event| {

@@ -82,6 +82,7 @@ impl Server {
             identity: None,
             token: Some("secret".to_owned()),
             server_name: None,
+            proxy: None,
         }
     }
 

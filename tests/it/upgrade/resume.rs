@@ -1,8 +1,10 @@
 //! Upgrades that begin in the middle, or end there.
 
+use std::time::Duration;
+
 use talos_kube::Component;
 use talos_sim::Options;
-use talos_upgrade::{Action, Error, Event, Place, Stop};
+use talos_upgrade::{Action, Blocked, Error, Event, Place, Stop};
 
 use super::lab::{Lab, request};
 
@@ -90,5 +92,58 @@ async fn a_run_that_was_stopped_goes_on_where_it_ended() {
             .all(|place| place.component == Component::Kubelet)
     );
     assert_eq!(report.skipped.len(), 6);
+    assert_eq!(lab.writes(), 2);
+}
+
+#[tokio::test]
+async fn a_try_that_is_pending_is_never_overwritten() {
+    let lab = Lab::start(Options::default()).await;
+    let before = lab.plan(&request()).await;
+    let node = lab.node("controlplane-1");
+    let tried = format!("{}# tried\n", node.machine_config().unwrap());
+    let tried = tried.replace("debug: false", "debug: true");
+    let applied = lab
+        .client
+        .node(node.address().to_string())
+        .apply_configuration(talos_client::ApplyRequest {
+            config: tried,
+            mode: talos_client::ApplyMode::Try,
+            dry_run: false,
+            try_timeout: None,
+        })
+        .await;
+    applied.unwrap();
+    lab.sim.clear_calls();
+    // A plan that is made now says it, and one that was made earlier notices it.
+    let name = node.name().to_owned();
+    let pending = Blocked::Pending { node: name.clone() };
+    assert_eq!(lab.plan(&request()).await.blocked, [pending]);
+    let error = lab.carry_out(&before).await.unwrap_err();
+    assert!(
+        matches!(&error, Error::Pending { node } if *node == name),
+        "{error}"
+    );
+    assert_eq!(lab.writes(), 0);
+}
+
+#[tokio::test]
+async fn a_pod_that_never_gets_ready_is_named_and_the_rest_left_alone() {
+    let lab = Lab::start(Options::default()).await;
+    lab.node("controlplane-1")
+        .kube_faults()
+        .never_ready("kube-controller-manager");
+    let error = lab
+        .carry_out_within(&lab.plan(&request()).await, Duration::from_millis(300))
+        .await;
+    let error = error.unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.contains(
+            "kube-controller-manager did not run registry.k8s.io/kube-controller-manager:v1.34.0"
+        ),
+        "{text}"
+    );
+    assert!(text.ends_with("the new pod is not ready"), "{text}");
+    assert!(error.hint().unwrap().contains("run the same command again"));
     assert_eq!(lab.writes(), 2);
 }

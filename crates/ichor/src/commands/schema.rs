@@ -49,6 +49,7 @@ const SCHEMAS: &[(&str, Make)] = &[
     ("service stop", of::<Report<service::Driven>>),
     ("sim up", of::<sim::Started>),
     ("upgrade-k8s", of::<upgrade_k8s::Document>),
+    ("upgrade-k8s ndjson", of::<upgrade_k8s::EventLine>),
     ("version", of::<version::Document>),
 ];
 

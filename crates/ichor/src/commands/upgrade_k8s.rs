@@ -6,14 +6,14 @@ mod progress;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use talos_client::Kind;
+use talos_client::{Kind, ProxyRules};
 use talos_kube::{Component, Kubernetes, Options, Patience, reach_through};
 use talos_upgrade::{
     Cluster, Image, InventoryPolicy, ManifestOptions, Plan, Request, RunOptions, Stop, Timing,
     gather, plan, preview, rules,
 };
 
-pub(crate) use document::Document;
+pub(crate) use document::{Document, EventLine};
 use progress::Teller;
 
 use crate::connect::Target;
@@ -98,6 +98,7 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
     let mut teller = Teller::new();
     let options = Options {
         endpoint: args.k8s_endpoint.clone(),
+        proxy: proxy(session)?,
         patience: Patience {
             connect: session.global.connect_timeout,
             request: session.global.request_timeout,
@@ -162,6 +163,17 @@ fn asked(session: &mut Session) -> Result<Target, Error> {
     } else {
         session.reading_one("upgrade-k8s")
     }
+}
+
+/// The proxy that the environment names.
+fn proxy(session: &Session) -> Result<ProxyRules, Error> {
+    let env = &session.env;
+    let (proxy, bypass) = (
+        env.either("HTTPS_PROXY", "https_proxy"),
+        env.either("NO_PROXY", "no_proxy"),
+    );
+    ProxyRules::from_environment(proxy, bypass)
+        .map_err(|error| Error::new(Code::Invalid, "HTTPS_PROXY cannot be used").caused_by(&error))
 }
 
 /// Reaches Kubernetes through the first of the nodes that is a control plane.

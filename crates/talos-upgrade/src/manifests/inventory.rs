@@ -167,6 +167,8 @@ fn is_rbac(group: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn check(key_text: &str, shown: &str) {
@@ -192,6 +194,15 @@ mod tests {
         assert_eq!(parse("nothing"), None);
         assert_eq!(parse("a_b"), None);
         assert_eq!(parse("___"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_key_that_is_read_is_written_as_it_was(text in "[a-zA-Z0-9_.-]{0,40}") {
+            if let Some(object) = parse(&text) {
+                prop_assert_eq!(parse(&key(&object)), Some(object));
+            }
+        }
     }
 
     #[test]

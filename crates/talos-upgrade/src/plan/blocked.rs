@@ -22,7 +22,24 @@ const KUBELET_SKEW: u64 = 3;
 )]
 #[non_exhaustive]
 pub enum Blocked {
-    /// The versions are more than one minor apart, or unknown here.
+    /// The version to reach is newer than what is known here.
+    UnknownKubernetes {
+        /// The version to reach.
+        #[schemars(with = "String")]
+        to: Version,
+        /// The newest minor that is known.
+        newest: String,
+    },
+    /// The version to reach is a lower minor than the one that runs.
+    Downgrade {
+        /// The version to start from.
+        #[schemars(with = "String")]
+        from: Version,
+        /// The version to reach.
+        #[schemars(with = "String")]
+        to: Version,
+    },
+    /// The versions are more than one minor apart.
     UnsupportedPath {
         /// The version to start from.
         #[schemars(with = "String")]
@@ -88,6 +105,15 @@ pub enum Blocked {
 impl std::fmt::Display for Blocked {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            Self::UnknownKubernetes { to, newest } => {
+                write!(
+                    out,
+                    "Kubernetes {to} is not known here, {newest} is the newest"
+                )
+            }
+            Self::Downgrade { from, to } => {
+                write!(out, "Kubernetes cannot go back from {from} to {to}")
+            }
             Self::UnsupportedPath { from, to, lowest } => {
                 write!(out, "Kubernetes {from} cannot go to {to} in one upgrade")?;
                 match lowest {
@@ -139,6 +165,8 @@ impl Blocked {
             Self::UnsupportedPath { .. } => {
                 "go one minor at a time; if the pod named here is a left-over, remove it or give --from"
             }
+            Self::UnknownKubernetes { .. } => "use a newer release of this program",
+            Self::Downgrade { .. } => "choose a version that is not older with --to",
             Self::NoControlPlane | Self::NoAddress { .. } => "look at `kubectl get nodes -o wide`",
             Self::TooOld { .. } => "choose a newer Kubernetes with --to",
             Self::TooNew { .. } => "upgrade Talos on this node first, or choose an older --to",
@@ -251,7 +279,18 @@ pub(super) fn find(
     steps: &[Step],
 ) -> Vec<Blocked> {
     let mut blocked = Vec::new();
-    if !rules::is_supported(from, to) {
+    let (newest_major, newest_minor) = rules::newest();
+    if (to.major, to.minor) > (newest_major, newest_minor) {
+        blocked.push(Blocked::UnknownKubernetes {
+            to: to.clone(),
+            newest: format!("{newest_major}.{newest_minor}"),
+        });
+    } else if (to.major, to.minor) < (from.major, from.minor) {
+        blocked.push(Blocked::Downgrade {
+            from: from.clone(),
+            to: to.clone(),
+        });
+    } else if !rules::is_supported(from, to) {
         blocked.push(Blocked::UnsupportedPath {
             from: from.clone(),
             to: to.clone(),

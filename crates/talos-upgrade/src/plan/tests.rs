@@ -231,6 +231,20 @@ fn the_pod_that_sets_the_lowest_version_is_named() {
 }
 
 #[test]
+fn a_version_that_cannot_be_reached_says_why() {
+    let facts = cluster(1, 0);
+    let reason = |to: &str| plan(&facts, &request(to)).unwrap().blocked[0].to_string();
+    assert_eq!(
+        reason("1.38.0"),
+        "Kubernetes 1.38.0 is not known here, 1.37 is the newest"
+    );
+    assert_eq!(
+        reason("1.32.9"),
+        "Kubernetes cannot go back from 1.33.4 to 1.32.9"
+    );
+}
+
+#[test]
 fn repositories_stay_unless_replaced_and_flavors_stay_always() {
     let mut facts = cluster(1, 0);
     let own = "reg.local:5000/k8s/kube-apiserver:v1.33.4@sha256:abc";

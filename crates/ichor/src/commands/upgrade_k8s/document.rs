@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use talos_kube::Kubernetes;
 use talos_upgrade::{
-    Action, Blocked, ManifestPlan, ObjectChange, Plan, PlannedNode, Preview, Pull, Report, Source,
-    Step, Warning,
+    Action, Blocked, Event, ManifestPlan, ObjectChange, Plan, PlannedNode, Preview, Pull, Report,
+    Source, Step, Warning,
 };
 
 use crate::error::Error;
@@ -20,6 +20,13 @@ pub(crate) struct Document<'a> {
     /// What was done; absent in a dry run and when the plan is blocked.
     #[serde(skip_serializing_if = "Option::is_none")]
     report: Option<&'a Report>,
+}
+
+/// What `-o ndjson` prints on each line while an upgrade runs.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct EventLine<'a> {
+    #[serde(flatten)]
+    pub(super) event: &'a Event,
 }
 
 #[derive(Serialize, JsonSchema)]

@@ -6,6 +6,7 @@ use talos_kube::{Progress, Watcher};
 use talos_upgrade::{Event, ObjectChange, Observer, Stop};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
+use super::EventLine;
 use crate::error::Error;
 use crate::output::{Format, Output};
 use crate::runtime::Interrupt;
@@ -86,7 +87,7 @@ impl Teller {
 
 fn tell(output: &mut Output, event: &Event) -> Result<(), Error> {
     if *output.format() == Format::Ndjson {
-        output.json_line(event)?;
+        output.json_line(&EventLine { event })?;
         return output.flush();
     }
     let quiet = match event {
