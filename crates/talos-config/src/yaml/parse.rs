@@ -2,6 +2,8 @@
 
 mod builder;
 mod content;
+mod flow;
+mod lines;
 
 use std::sync::Arc;
 
@@ -11,8 +13,8 @@ use yaml_edit::{SyntaxKind, YamlFile};
 
 use self::builder::Builder;
 use self::content::{Syntax, span};
-use super::Stream;
 use super::layout::{Source, Style};
+use super::{Stream, print};
 use crate::Error;
 
 /// Reads a text of one document.
@@ -87,13 +89,21 @@ pub(super) fn stream(text: &str) -> Result<Stream, Error> {
         list: builder.list.unwrap_or_else(|| builder.step.unwrap_or(4)),
         crlf: text.contains("\r\n"),
     };
-    Ok(Stream {
-        source: Source {
-            text: Arc::from(text),
-            style,
-        },
-        documents,
-    })
+    let source = Source {
+        text: Arc::from(text),
+        style,
+    };
+    // Whatever the parser or the builder gets wrong must not reach a file.
+    let printed = print::stream(&source, &documents);
+    if printed != text {
+        let same = printed
+            .bytes()
+            .zip(text.bytes())
+            .take_while(|(a, b)| a == b)
+            .count();
+        return Err(builder.unsupported(same, "this form of YAML"));
+    }
+    Ok(Stream { source, documents })
 }
 
 fn syntax_error(error: serde_saphyr::Error) -> Error {

@@ -267,7 +267,8 @@ impl Printer<'_> {
     }
 
     fn copy(&mut self, span: &Span) {
-        let text = &self.source[span.clone()];
+        // A span that is no piece of the text prints as nothing, which the check after parsing finds.
+        let text = self.source.get(span.clone()).unwrap_or_default();
         if let Some(block) = self.block.take() {
             // A comment that is indented as far as the block would be read as a part of it.
             let first = text.lines().find(|line| !line.trim().is_empty());

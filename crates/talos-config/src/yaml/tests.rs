@@ -371,6 +371,24 @@ fn a_key_gets_another_name() {
 }
 
 #[test]
+fn odd_flow_lists_print_as_they_were() {
+    for text in [
+        "[-:]",
+        "[-: ]",
+        "[a: 1, - b]",
+        "{a: [b: {c: -}]}",
+        "[? a : b]",
+        "{? a : b}",
+        "{a, b: }",
+        "[ , ]",
+    ] {
+        if let Ok(stream) = Stream::parse(text) {
+            assert_eq!(stream.to_string(), text);
+        }
+    }
+}
+
+#[test]
 fn a_value_is_written_as_a_document() {
     let value = json!({"a": {"b": ["off", 1, "1"]}, "c": "x\ny", "d": null});
     let text = write(&value);

@@ -14,14 +14,14 @@ use crate::yaml::node::{Child, Data, Node};
 
 /// Builds the documents of a text.
 pub(super) struct Builder<'a> {
-    text: &'a str,
+    pub(super) text: &'a str,
     anchors: HashMap<String, Arc<Node>>,
     /// Columns by which the first nested mapping is indented.
     pub(super) step: Option<usize>,
     /// Columns by which the first list is indented below its key.
     pub(super) list: Option<usize>,
     /// Whether the text may hold a `<<`.
-    merges: bool,
+    pub(super) merges: bool,
 }
 
 impl<'a> Builder<'a> {
@@ -59,12 +59,13 @@ impl<'a> Builder<'a> {
             true => self.after_marker(node, tile.start, whole.start),
             false => whole.start,
         };
+        self.in_order(&[tile.start, start, tile.end])?;
         let (mut root, end) = self.node(content, value, start, 0)?;
         self.keep_head(&mut root);
         Ok(Document {
             prefix: Some(tile.start..start),
             root,
-            suffix: end.max(start)..tile.end,
+            suffix: end.clamp(start, tile.end)..tile.end,
         })
     }
 
@@ -104,7 +105,7 @@ impl<'a> Builder<'a> {
     /// Builds the node of a content; `from` is where its text starts, lines above its first child included.
     ///
     /// Returns the node and where its text ends.
-    fn node(
+    pub(super) fn node(
         &mut self,
         content: Content,
         value: Value,
@@ -182,7 +183,7 @@ impl<'a> Builder<'a> {
         self.learn(is_mapping, column, parent, from);
         for entry in syntax.children() {
             let start = span(&entry).start;
-            let (key, merge, name) = self.name(&entry, is_mapping)?;
+            let (key, merge, name) = self.name(&entry, is_mapping, false)?;
             let (key, value) = values
                 .take(key, merge)
                 .ok_or_else(|| self.unsupported(start, "an entry that cannot be read"))?;
@@ -212,7 +213,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Reads off what an entry or item holds.
-    fn entry_content(
+    pub(super) fn entry_content(
         &self,
         entry: &Syntax,
         is_mapping: bool,
@@ -248,6 +249,7 @@ impl<'a> Builder<'a> {
         name: Span,
         column: usize,
     ) -> Result<(Child, usize), Error> {
+        self.in_order(&[cursor, name.start, name.end])?;
         let lead = cursor..name.start;
         let keep = self.keep(&lead);
         let below = content
@@ -268,6 +270,7 @@ impl<'a> Builder<'a> {
             at.start = self.text[..at.start].trim_end_matches([' ', '\t']).len();
         }
         let (node, end) = self.node(content, value, start, column)?;
+        self.in_order(&[name.end, start, end])?;
         let tail = if below || self.at_line_start(end) {
             end..end
         } else {
@@ -297,85 +300,21 @@ impl<'a> Builder<'a> {
         Ok((child, end))
     }
 
-    /// Builds a collection in brackets.
-    fn flow(&mut self, syntax: &Syntax, value: Value) -> Result<(Data, Form, usize), Error> {
-        let whole = span(syntax);
-        let is_mapping = syntax.kind() == SyntaxKind::MAPPING;
-        let pair = is_mapping && !self.text[whole.clone()].starts_with('{');
-        let explicit = syntax
-            .children()
-            .any(|entry| has_token(&entry, SyntaxKind::QUESTION));
-        if pair || explicit {
-            return Ok((
-                Node::from(value).data,
-                Form::Opaque(whole.clone()),
-                whole.end,
-            ));
-        }
-        let mut values = Values::new(value, self.merges);
-        let mut children = Vec::new();
-        let mut cursor = whole.start + 1;
-        let mut comma = false;
-        for entry in syntax.children() {
-            let start = span(&entry).start;
-            let (key, merge, name) = self.name(&entry, is_mapping)?;
-            let (key, value) = values
-                .take(key, merge)
-                .ok_or_else(|| self.unsupported(start, "an entry that cannot be read"))?;
-            let content = self.entry_content(&entry, is_mapping, merge)?;
-            let from = content
-                .node
-                .as_ref()
-                .map_or(name.end, |node| span(node).start);
-            let (node, end) = self.node(content, value, from, 0)?;
-            let end = end.max(name.end);
-            let stop = entry
-                .children_with_tokens()
-                .filter(|child| child.kind() == SyntaxKind::COMMA)
-                .map(|child| usize::from(child.text_range().start()))
-                .last();
-            comma = stop.is_some();
-            let tail = end..stop.unwrap_or(end);
-            let place = Place {
-                lead: cursor..name.start,
-                gap: name.end..from,
-                name,
-                tail,
-                comment: None,
-                keep: None,
-            };
-            cursor = stop.map_or(end, |stop| stop + 1);
-            children.push(Child {
-                key,
-                merge,
-                value: node,
-                place: Some(place),
-                before: Vec::new(),
-            });
-        }
-        let form = Form::Flow {
-            tail: cursor..whole.end - 1,
-            comma,
-        };
-        Ok((
-            if is_mapping {
-                Data::Mapping(children)
-            } else {
-                Data::List(children)
-            },
-            form,
-            whole.end,
-        ))
-    }
-
     /// Returns the key of an entry, whether it is a `<<`, and the text of the key with its colon, or of the dash.
-    fn name(&self, entry: &Syntax, is_mapping: bool) -> Result<(String, bool, Span), Error> {
+    pub(super) fn name(
+        &self,
+        entry: &Syntax,
+        is_mapping: bool,
+        in_flow: bool,
+    ) -> Result<(String, bool, Span), Error> {
         let whole = span(entry);
         if !is_mapping {
             let dash = entry
                 .children_with_tokens()
                 .find(|child| child.kind() == SyntaxKind::DASH);
-            let end = dash.map_or(whole.start, |dash| usize::from(dash.text_range().end()));
+            let end = dash
+                .filter(|_| !in_flow)
+                .map_or(whole.start, |dash| usize::from(dash.text_range().end()));
             return Ok((String::new(), false, whole.start..end));
         }
         if has_token(entry, SyntaxKind::QUESTION) {
@@ -407,86 +346,5 @@ impl<'a> Builder<'a> {
             }
         };
         Ok((name, text == "<<", whole.start..end))
-    }
-
-    /// Returns where a scalar ends: blank lines below a block scalar belong to it only if it keeps them.
-    fn scalar_end(&self, whole: &Span) -> usize {
-        let text = &self.text[whole.clone()];
-        let header = text.lines().next().unwrap_or_default();
-        if !text.starts_with(['|', '>']) || header.contains('+') {
-            return whole.end;
-        }
-        let trimmed = text.trim_end();
-        if trimmed.len() == text.len() {
-            return whole.end;
-        }
-        self.line_end(whole.start + trimmed.len()).min(whole.end)
-    }
-
-    fn quote(&self, start: usize) -> Quote {
-        match self.text.as_bytes().get(start) {
-            Some(b'"') => Quote::Double,
-            Some(b'\'') => Quote::Single,
-            _ => Quote::None,
-        }
-    }
-
-    /// Returns the part of the lines above a child that is not the child's own comment.
-    fn keep(&self, lead: &Span) -> Option<Span> {
-        let text = &self.text[lead.clone()];
-        if !text.contains('#') {
-            return None;
-        }
-        let column = text.len() - text.rfind('\n').map_or(0, |at| at + 1);
-        let mut own = text.len() - column;
-        for line in text[..own].split_inclusive('\n').rev() {
-            let indent = line.len() - line.trim_start().len();
-            if !line.trim_start().starts_with('#') || indent != column {
-                break;
-            }
-            own -= line.len();
-        }
-        let kept = lead.start..lead.start + own;
-        self.text[kept.clone()].contains('#').then_some(kept)
-    }
-
-    /// Lets the comments at the head of a document stay when its first key goes.
-    fn keep_head(&self, root: &mut Node) {
-        if let Data::Mapping(children) | Data::List(children) = &mut root.data
-            && let Some(place) = children.first_mut().and_then(|child| child.place.as_mut())
-        {
-            let head = place.lead.start..self.line_start(place.lead.end).max(place.lead.start);
-            place.keep = self.text[head.clone()].contains('#').then_some(head);
-        }
-    }
-
-    /// Remembers how nested content is indented, from the first place that shows it.
-    fn learn(&mut self, is_mapping: bool, column: usize, parent: usize, from: usize) {
-        let nested = from > 0 && self.text[..from].ends_with('\n') && column >= parent;
-        if is_mapping && nested && column > parent {
-            self.step.get_or_insert(column - parent);
-        } else if !is_mapping && nested {
-            self.list.get_or_insert(column - parent);
-        }
-    }
-
-    fn line_start(&self, at: usize) -> usize {
-        self.text[..at].rfind('\n').map_or(0, |found| found + 1)
-    }
-
-    /// Returns where the line of `at` ends, its line break included.
-    fn line_end(&self, at: usize) -> usize {
-        self.text[at..]
-            .find('\n')
-            .map_or(self.text.len(), |found| at + found + 1)
-    }
-
-    fn at_line_start(&self, at: usize) -> bool {
-        at > 0 && self.text.as_bytes()[at - 1] == b'\n'
-    }
-
-    pub(super) fn unsupported(&self, at: usize, what: &'static str) -> Error {
-        let line = self.text[..at].matches('\n').count() as u64 + 1;
-        Error::Unsupported { line, what }
     }
 }
