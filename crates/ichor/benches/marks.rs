@@ -20,12 +20,15 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_ichor");
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
+/// Measures figures that belong together.
+type Group = fn() -> Result<Vec<Figure>>;
+
 fn main() -> ExitCode {
     let wanted: Vec<String> = std::env::args()
         .skip(1)
         .filter(|arg| !arg.starts_with("--"))
         .collect();
-    let groups: [(&str, fn() -> Result<Vec<Figure>>); 4] = [
+    let groups: [(&str, Group); 4] = [
         ("start-up", start_up),
         ("size", size),
         ("patch", patches),
@@ -38,7 +41,11 @@ fn main() -> ExitCode {
             continue;
         }
         match group() {
-            Ok(figures) => failed |= figures.iter().map(Figure::print).any(|bad| bad),
+            Ok(figures) => {
+                for figure in figures {
+                    failed |= figure.print();
+                }
+            }
             Err(error) => {
                 println!("{name}: {error}");
                 failed = true;
