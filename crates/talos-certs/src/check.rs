@@ -36,8 +36,8 @@ pub struct NodeFacts {
     pub hostnames: Vec<Name>,
     /// Addresses outside of pod and service networks.
     pub addresses: Vec<Name>,
-    /// Whether it runs a kube-apiserver.
-    pub control_plane: bool,
+    /// Whether it runs a kube-apiserver; absent when it does not tell.
+    pub control_plane: Option<bool>,
     /// Whether its configuration has the KubeAPIServerConfig document of Talos 1.14.
     pub has_apiserver_document: bool,
 }
@@ -94,6 +94,8 @@ pub struct ExpectedName {
 pub fn check(evidence: &Evidence, options: &CheckOptions, now: Timestamp) -> Report {
     let servers = evidence.servers.iter();
     let clients = evidence.clients.iter();
+    let not_checked = evidence.not_checked.iter().cloned();
+    let not_checked: Vec<NotChecked> = not_checked.chain(unknown_issuers(evidence)).collect();
     Report {
         endpoint: evidence.endpoint.clone(),
         servers: servers
@@ -102,8 +104,28 @@ pub fn check(evidence: &Evidence, options: &CheckOptions, now: Timestamp) -> Rep
         clients: clients
             .map(|client| judge_client(client, options, now))
             .collect(),
-        not_checked: evidence.not_checked.clone(),
-        incomplete: !evidence.not_checked.is_empty(),
+        incomplete: !not_checked.is_empty(),
+        not_checked,
+    }
+}
+
+/// Lists the servers whose issuer nobody can judge, for no authority is known that should have been it.
+fn unknown_issuers(evidence: &Evidence) -> impl Iterator<Item = NotChecked> {
+    let servers = evidence.servers.iter();
+    let unknown = servers.filter(|seen| evidence.authorities(seen.kind).is_empty());
+    unknown.map(|seen| NotChecked {
+        node: seen.node.clone(),
+        kind: Some(seen.kind),
+        why: "issuer not checked: no authority known".to_owned(),
+    })
+}
+
+impl Evidence {
+    fn authorities(&self, kind: ServerKind) -> &[Certificate] {
+        match kind {
+            ServerKind::Apid => &self.talos_authorities,
+            ServerKind::KubeApiserver => &self.kubernetes_authorities,
+        }
     }
 }
 
@@ -119,14 +141,10 @@ fn judge_server(
         facts.is_some_and(|facts| facts.has_apiserver_document),
     );
     let names = expected_names(seen, facts, evidence, options);
-    let authorities = match seen.kind {
-        ServerKind::Apid => &evidence.talos_authorities,
-        ServerKind::KubeApiserver => &evidence.kubernetes_authorities,
-    };
     let expectation = Expectation {
         names: names.iter().map(|(name, _)| name.clone()).collect(),
         role: Role::Server,
-        authorities: authorities.clone(),
+        authorities: evidence.authorities(seen.kind).to_vec(),
         warn_within: options.warn_within,
         setting: Some(setting.as_str().to_owned()),
     };

@@ -21,6 +21,8 @@ pub(crate) struct Reading {
     pub(crate) kube_apiserver: Held,
     pub(crate) talos_authorities: Vec<Certificate>,
     pub(crate) kubernetes_authorities: Vec<Certificate>,
+    /// Why the node's machine type is not known.
+    pub(crate) unknown_type: Option<String>,
 }
 
 /// A certificate as a resource holds it.
@@ -59,9 +61,7 @@ pub(crate) async fn read(node: &Node) -> Result<Reading, Error> {
     let apid = spec(node, "secrets", "ApiCertificates.secrets.talos.dev", "api");
     let (hostname, machine_type, prism, apid, config) =
         futures::join!(hostname, machine_type, prism, apid, node.machine_config());
-    let control_plane = machine_type
-        .ok()
-        .is_some_and(|spec| matches!(spec.as_str(), Some("controlplane" | "init")));
+    let control_plane = machine_type.and_then(|spec| control_plane(&spec));
     let config = config
         .ok()
         .and_then(|config| MachineConfig::parse(&config.text).ok());
@@ -70,7 +70,7 @@ pub(crate) async fn read(node: &Node) -> Result<Reading, Error> {
             node: node.name().unwrap_or_default().to_owned(),
             hostnames: hostname.map(|spec| hostnames(&spec)).unwrap_or_default(),
             addresses: current_addresses(&addresses),
-            control_plane,
+            control_plane: control_plane.as_ref().ok().copied(),
             has_apiserver_document: config
                 .as_ref()
                 .is_some_and(|config| config.document("KubeAPIServerConfig").is_some()),
@@ -83,7 +83,8 @@ pub(crate) async fn read(node: &Node) -> Result<Reading, Error> {
         apid: Held::new(apid, "/server/crt"),
         ..Reading::default()
     };
-    if control_plane {
+    // What does not say that it is a worker may hold the certificates of a control plane.
+    if control_plane != Ok(false) {
         let certificates = spec(
             node,
             "secrets",
@@ -102,6 +103,7 @@ pub(crate) async fn read(node: &Node) -> Result<Reading, Error> {
             reading.kubernetes_authorities = authorities(&roots, "/acceptedCAs");
         }
     }
+    reading.unknown_type = control_plane.err();
     Ok(reading)
 }
 
@@ -120,6 +122,15 @@ impl Held {
                 refusal: Some(refusal),
             },
         }
+    }
+}
+
+/// Tells whether a machine of this type runs a kube-apiserver.
+fn control_plane(machine_type: &Value) -> Result<bool, String> {
+    match machine_type.as_str() {
+        Some("controlplane" | "init") => Ok(true),
+        Some("worker") => Ok(false),
+        _ => Err(format!("the machine type is {machine_type}")),
     }
 }
 
@@ -220,4 +231,24 @@ fn certificates(field: &Value) -> Vec<Certificate> {
         STANDARD.decode(text).unwrap_or_default()
     };
     Certificate::many_from_pem(pem).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_machine_type_that_says_nothing_is_unknown_and_not_a_worker() {
+        let check = |machine_type: Value, expected: Option<bool>| {
+            let read = control_plane(&machine_type);
+            assert_eq!(read.ok(), expected, "{machine_type}");
+        };
+        check(json!("controlplane"), Some(true));
+        check(json!("init"), Some(true));
+        check(json!("worker"), Some(false));
+        check(json!("unknown"), None);
+        check(json!({}), None);
+    }
 }

@@ -23,7 +23,7 @@ pub use check::{CheckOptions, ClientSeen, Evidence, ExpectedName, NodeFacts, See
 pub use collect::{CollectOptions, KubernetesAccess, collect};
 pub use error::Error;
 pub use handshake::{Handshake, verified_handshake};
-pub use probe::{Alert, Failure, Outcome, Probe, ProbeOptions, TlsVersion, probe};
+pub use probe::{Alert, Failure, Outcome, Probe, ProbeOptions, TlsVersion, probe, probe_any};
 pub use report::{
     CertificateSummary, Client, ClusterEndpoint, EndpointSource, Fix, NameSource, NameVerdict,
     NotChecked, Problem, Report, Server, ServerKind, Source,

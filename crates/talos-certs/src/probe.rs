@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustls::AlertDescription;
 use schemars::JsonSchema;
@@ -168,4 +168,25 @@ impl Serialize for Alert {
 /// at certificates without verifying them.
 pub async fn probe(address: SocketAddr, options: &ProbeOptions) -> Probe {
     connection::open(address, options, Trust::Nobody).await.0
+}
+
+/// Probes one address after the other until one presents a certificate, within one timeout for all; else the first
+/// failure is returned, and nothing when there is no address.
+pub async fn probe_any(addresses: &[SocketAddr], options: &ProbeOptions) -> Option<Probe> {
+    let started = Instant::now();
+    let mut first = None;
+    for (address, left) in addresses.iter().zip((1..=addresses.len()).rev()) {
+        // An address that swallows everything must leave time for the others.
+        let remaining = options.timeout.saturating_sub(started.elapsed());
+        let share = ProbeOptions {
+            timeout: remaining / u32::try_from(left).unwrap_or(u32::MAX),
+            ..options.clone()
+        };
+        let seen = probe(*address, &share).await;
+        if !seen.chain.is_empty() {
+            return Some(seen);
+        }
+        first.get_or_insert(seen);
+    }
+    first
 }

@@ -1,6 +1,7 @@
 //! Finding the servers of nodes and seeing their certificates: by dialling them, else in the nodes' resources.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
+use std::time::Instant;
 
 use futures::StreamExt as _;
 use talos_client::Endpoint;
@@ -11,7 +12,7 @@ use crate::collect::{AskedNode, CollectOptions};
 use crate::facts::Held;
 use crate::{
     Evidence, Failure, NameSource, NotChecked, Outcome, Probe, ProbeOptions, Seen, ServerKind,
-    Source, probe,
+    Source, probe_any,
 };
 
 /// Looks at all servers of one kind: those at addresses people gave, then those of nodes that none of these belongs to.
@@ -24,8 +25,8 @@ pub(crate) async fn look(
     let mut given = dial_given(kind, options).await;
     let mut open = Vec::new();
     for node in nodes {
-        // Whether a node that says nothing runs a control plane is seen by dialling it.
-        let may_run = node.reading.facts.control_plane || node.failure.is_some();
+        // Whether a node that does not say its type runs a control plane is seen by dialling it.
+        let may_run = node.reading.facts.control_plane != Some(false);
         if kind == ServerKind::KubeApiserver && !may_run {
             continue;
         }
@@ -56,7 +57,15 @@ pub(crate) async fn look(
         match result {
             Ok(seen) => evidence.servers.push(seen),
             Err((node, _)) if kind == ServerKind::KubeApiserver && node.failure.is_some() => {}
-            Err((_, not_checked)) => evidence.not_checked.push(not_checked),
+            Err((node, not_checked)) => evidence.not_checked.push(NotChecked {
+                why: match &node.reading.unknown_type {
+                    Some(unknown) if kind == ServerKind::KubeApiserver => {
+                        format!("{}; it may be a control plane: {unknown}", not_checked.why)
+                    }
+                    _ => not_checked.why,
+                },
+                ..not_checked
+            }),
         }
     }
 }
@@ -238,17 +247,12 @@ async fn dial(
     source: Option<NameSource>,
     options: &CollectOptions,
 ) -> Dialled {
-    let result = match resolve(&host, port).await {
-        Ok(address) => {
-            let options = ProbeOptions {
-                server_name: Some(host.clone()),
-                timeout: options.timeout,
-                ..ProbeOptions::default()
-            };
-            Ok(probe(address, &options).await)
-        }
-        Err(failure) => Err(failure),
+    let probing = ProbeOptions {
+        server_name: Some(host.clone()),
+        timeout: options.timeout,
+        ..ProbeOptions::default()
     };
+    let result = probe_host(&host, port, &probing).await;
     Dialled {
         address: Address {
             host: host.clone(),
@@ -264,16 +268,31 @@ async fn dial(
     }
 }
 
-async fn resolve(host: &Name, port: u16) -> Result<SocketAddr, Failure> {
-    let name = match host {
-        Name::Ip(address) => return Ok(SocketAddr::new(IpAddr::clone(address), port)),
-        Name::Dns(name) => name.as_str(),
+/// Probes the addresses of a host until one presents a certificate; resolving it counts as part of the timeout.
+async fn probe_host(host: &Name, port: u16, options: &ProbeOptions) -> Result<Probe, Failure> {
+    let started = Instant::now();
+    let resolving = tokio::time::timeout(options.timeout, resolve(host, port)).await;
+    let addresses = resolving.map_err(|_| Failure::Unreachable {
+        message: "the name was not resolved within the timeout".to_owned(),
+    })??;
+    let remaining = ProbeOptions {
+        timeout: options.timeout.saturating_sub(started.elapsed()),
+        ..options.clone()
     };
-    let unreachable = |message: String| Failure::Unreachable { message };
-    let mut found = tokio::net::lookup_host((name, port))
-        .await
-        .map_err(|error| unreachable(error.to_string()))?;
-    found
-        .next()
-        .ok_or_else(|| unreachable(format!("{name} has no address")))
+    let probe = probe_any(&addresses, &remaining).await;
+    probe.ok_or_else(|| Failure::Unreachable {
+        message: format!("{host} has no address"),
+    })
+}
+
+async fn resolve(host: &Name, port: u16) -> Result<Vec<SocketAddr>, Failure> {
+    match host {
+        Name::Ip(address) => Ok(vec![SocketAddr::new(*address, port)]),
+        Name::Dns(name) => match tokio::net::lookup_host((name.as_str(), port)).await {
+            Ok(found) => Ok(found.collect()),
+            Err(error) => Err(Failure::Unreachable {
+                message: error.to_string(),
+            }),
+        },
+    }
 }

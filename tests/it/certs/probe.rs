@@ -9,7 +9,7 @@ use rustls::server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::sign::CertifiedKey;
 use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion, version};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
-use talos_certs::{Failure, Outcome, ProbeOptions, probe, verified_handshake};
+use talos_certs::{Failure, Outcome, ProbeOptions, probe, probe_any, verified_handshake};
 use talos_pki::{Authority, AuthorityKind, Certificate, Issued, LeafRequest, LeafUsage, Name};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -252,6 +252,31 @@ async fn a_port_that_nobody_listens_on_refuses() {
     let address = socket.local_addr().unwrap();
     let outcome = probe(address, &ProbeOptions::default()).await.outcome;
     assert_eq!(outcome, Outcome::Failed(Failure::ConnectionRefused));
+}
+
+#[tokio::test]
+async fn an_address_that_is_silent_or_closed_does_not_hide_the_next_one() {
+    let authority = authority();
+    let leaf = server_leaf(&authority);
+    let serving = serve_leaf(&authority, &leaf, Server::default()).await;
+    let silent = answer(|socket| async move {
+        let _kept_open = socket;
+        std::future::pending().await
+    })
+    .await;
+    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let closed = closed.local_addr().unwrap();
+    let options = ProbeOptions {
+        timeout: Duration::from_secs(3),
+        ..ProbeOptions::default()
+    };
+    let probe = probe_any(&[closed, silent, serving], &options)
+        .await
+        .unwrap();
+    assert_eq!((probe.address, probe.chain.len()), (serving, 2));
+    let probe = probe_any(&[closed], &options).await.unwrap();
+    assert_eq!(probe.outcome, Outcome::Failed(Failure::ConnectionRefused));
+    assert!(probe_any(&[], &options).await.is_none());
 }
 
 #[tokio::test]

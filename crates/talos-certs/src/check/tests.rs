@@ -39,7 +39,7 @@ fn lab() -> Evidence {
             node: "10.5.0.2".to_owned(),
             hostnames: names(&["lab-cp-1"]),
             addresses: names(&["10.5.0.2"]),
-            control_plane: true,
+            control_plane: Some(true),
             has_apiserver_document: false,
         }],
         servers: vec![
@@ -229,6 +229,22 @@ fn what_was_not_seen_makes_the_report_incomplete() {
     assert_eq!(value["endpoint"]["source"], "MachineConfig");
     assert_eq!(value["servers"][1]["kind"], "kube-apiserver");
     assert_eq!(value["servers"][1]["names"][0]["coveredBy"], "10.5.0.2");
+}
+
+#[test]
+fn a_server_whose_authority_is_not_known_makes_the_report_incomplete() {
+    let mut evidence = lab();
+    evidence.kubernetes_authorities.clear();
+    let report = check(&evidence, &CheckOptions::default(), noon());
+    assert!(report.incomplete && !report.has_findings(), "{report:?}");
+    assert_eq!(
+        report.not_checked,
+        [NotChecked {
+            node: "10.5.0.2".to_owned(),
+            kind: Some(ServerKind::KubeApiserver),
+            why: "issuer not checked: no authority known".to_owned(),
+        }]
+    );
 }
 
 #[test]
