@@ -35,15 +35,17 @@ pub(crate) fn read(text: &str) -> Result<Images, Error> {
         if let Some(image) = image {
             images.configured.insert(component, image.to_owned());
         }
+        let disabled = |path: String| {
+            let flag = main(&documents).and_then(|main| main.pointer(&path));
+            flag == Some(&Value::Bool(true))
+        };
         let off = match own {
             Some(document) => document.get("enabled") == Some(&Value::Bool(false)),
-            None => {
-                let pointer = format!("/{}/disabled", place.path.join("/"));
-                let flag = main(&documents).and_then(|main| main.pointer(&pointer));
-                flag == Some(&Value::Bool(true))
-            }
+            None => disabled(format!("/{}/disabled", place.path.join("/"))),
         };
-        if off {
+        // kube-controller-manager and kube-scheduler are turned off node by node.
+        let off_here = disabled(format!("/machine/controlPlane/{}/disabled", place.path[1]));
+        if off || off_here {
             images.disabled.push(component);
         }
     }
@@ -208,6 +210,11 @@ unknown: [1,   2]
         );
         assert_eq!(read.configured.len(), 2);
         assert_eq!(read.disabled, [Component::KubeProxy]);
+        let here = "machine:\n  controlPlane:\n    scheduler:\n      disabled: true\n";
+        assert_eq!(
+            super::read(here).unwrap().disabled,
+            [Component::KubeScheduler]
+        );
         let off = "machine: {}\n---\napiVersion: v1alpha1\nkind: KubeSchedulerConfig\nenabled: false\nimage: s:v1\n";
         assert_eq!(
             super::read(off).unwrap().disabled,

@@ -121,12 +121,24 @@ pub enum Error {
         last: String,
     },
     /// The list of manifests did not follow the configuration in time.
-    #[error("node {node}: its manifests still have another kube-proxy than {image}")]
+    #[error("node {node}: its manifests do not have kube-proxy as {image}")]
     ManifestsStale {
         /// The node.
         node: String,
         /// The image expected.
         image: String,
+    },
+    /// A node has no manifests at all, such as one that has not started completely.
+    #[error("node {node} has no manifests")]
+    ManifestsMissing {
+        /// The node.
+        node: String,
+    },
+    /// Objects that left the manifests could not be deleted.
+    #[error("{}", list(.failures))]
+    NotPruned {
+        /// What failed, an error for each object.
+        failures: Vec<Error>,
     },
     /// An object of the manifests could not be brought up to date.
     #[error("{object}: {problem}")]
@@ -170,6 +182,7 @@ impl Error {
             | Self::NotReconciled { .. }
             | Self::Contended { .. }
             | Self::ManifestsStale { .. }
+            | Self::ManifestsMissing { .. }
             | Self::Interrupted { .. } => Some(again.to_owned()),
             _ => None,
         }

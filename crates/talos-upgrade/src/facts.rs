@@ -45,6 +45,16 @@ pub struct TalosFacts {
     pub configured: BTreeMap<Component, String>,
     /// The components the machine configuration turns off.
     pub disabled: Vec<Component>,
+    /// The components of a control plane that should run and that the node has not rendered a static pod for.
+    pub unrendered: Vec<Component>,
+}
+
+impl TalosFacts {
+    /// Tells whether it is in order that the node has no static pod of a component: only where the configuration turns
+    /// it off, and never for kube-apiserver.
+    pub(crate) fn may_lack(&self, component: Component) -> bool {
+        component != Component::KubeApiserver && self.disabled.contains(&component)
+    }
 }
 
 impl Facts {

@@ -10,12 +10,39 @@ use talos_kube::{Component, Kubernetes, Node};
 
 use crate::manifests::live::Live;
 use crate::rules::RemovedResource;
+use crate::timing::Budget;
 use crate::{Error, Facts, NodeFacts, Request, TalosFacts, Timing, config, plan, rules};
 
 /// How many nodes are read at once.
 const CONCURRENCY: usize = 16;
-/// How often a read is tried when a node does not answer.
+/// How often a read is tried when a node does not answer while a plan is made.
 const ATTEMPTS: usize = 3;
+
+/// How long to go on asking a node that does not answer.
+#[derive(Clone, Copy)]
+pub(crate) enum Tries<'a> {
+    /// A few times: nothing has begun, so the user may as well call again.
+    Few(&'a Timing),
+    /// Until the time of the step is spent: a run is under way, and nodes may be away for a while.
+    Within(&'a Budget<'a>),
+}
+
+impl Tries<'_> {
+    fn are_over(self, made: usize) -> bool {
+        match self {
+            Self::Few(_) => made >= ATTEMPTS,
+            Self::Within(budget) => budget.is_spent(),
+        }
+    }
+
+    async fn pause(self) {
+        let pause = match self {
+            Self::Few(timing) => timing.poll,
+            Self::Within(budget) => budget.poll(),
+        };
+        tokio::time::sleep(pause).await;
+    }
+}
 
 /// The two sides of a cluster.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +74,7 @@ pub async fn gather(
             let talos = match &node.address {
                 Some(address) if wanted => {
                     let machine = cluster.talos.node(address.clone());
-                    Some(read_node(&machine, &node, timing).await?)
+                    Some(read_node(&machine, &node, Tries::Few(timing)).await?)
                 }
                 _ => None,
             };
@@ -74,15 +101,15 @@ pub async fn gather(
     Ok(facts)
 }
 
-async fn read_node(machine: &Machine, node: &Node, timing: &Timing) -> Result<TalosFacts, Error> {
+async fn read_node(machine: &Machine, node: &Node, tries: Tries<'_>) -> Result<TalosFacts, Error> {
     let name = node.name.as_str();
-    let version = ask(name, "read its version", timing, || machine.version()).await?;
+    let version = ask(name, "read its version", tries, || machine.version()).await?;
     let version = version.semver().ok_or_else(|| Error::Resource {
         node: name.to_owned(),
         resource: "version".to_owned(),
         field: "tag that is a version",
     })?;
-    let active = configurations(machine, name, timing).await?;
+    let active = configurations(machine, name, tries).await?;
     let images = config::read(&active.text).map_err(|source| Error::Config {
         node: name.to_owned(),
         source: Box::new(source),
@@ -94,13 +121,14 @@ async fn read_node(machine: &Machine, node: &Node, timing: &Timing) -> Result<Ta
         arguments: BTreeMap::new(),
         configured: images.configured,
         disabled: images.disabled,
+        unrendered: Vec::new(),
     };
     if node.control_plane {
         for component in Component::STATIC_PODS {
-            if let Some(image) = running_image(machine, name, component, timing).await? {
+            if let Some(image) = running_image(machine, name, component, tries).await? {
                 facts.running.insert(component, image);
             }
-            match static_pod(machine, name, component, timing).await? {
+            match static_pod(machine, name, component, tries).await? {
                 Some(pod) => {
                     let container = pod.pointer("/spec/containers/0");
                     let words = |key| container.and_then(|container| container.get(key));
@@ -108,13 +136,12 @@ async fn read_node(machine: &Machine, node: &Node, timing: &Timing) -> Result<Ta
                     let arguments = arguments.into_iter().flatten().flat_map(strings).collect();
                     facts.arguments.insert(component, arguments);
                 }
-                // Its configuration exists even where it is turned off.
-                None if !facts.disabled.contains(&component) => facts.disabled.push(component),
-                None => {}
+                None if facts.may_lack(component) => {}
+                None => facts.unrendered.push(component),
             }
         }
     }
-    if let Some(kubelet) = kubelet_spec(machine, name, timing).await? {
+    if let Some(kubelet) = kubelet_spec(machine, name, tries).await? {
         if let Some(image) = text(&kubelet, "/image") {
             facts.running.insert(Component::Kubelet, image);
         }
@@ -138,10 +165,10 @@ pub(crate) struct Active {
 pub(crate) async fn configurations(
     machine: &Machine,
     node: &str,
-    timing: &Timing,
+    tries: Tries<'_>,
 ) -> Result<Active, Error> {
     let action = "read its machine configuration";
-    let configs = ask(node, action, timing, || machine.machine_configs()).await?;
+    let configs = ask(node, action, tries, || machine.machine_configs()).await?;
     let find = |id: &str| configs.iter().find(|config| config.id == id);
     let active = find(talos_client::MachineConfig::ACTIVE).ok_or_else(|| Error::Resource {
         node: node.to_owned(),
@@ -171,21 +198,21 @@ pub(crate) async fn running_image(
     machine: &Machine,
     node: &str,
     component: Component,
-    timing: &Timing,
+    tries: Tries<'_>,
 ) -> Result<Option<String>, Error> {
     let kind = match component {
         Component::KubeApiserver => "APIServerConfigs.kubernetes.talos.dev",
         Component::KubeControllerManager => "ControllerManagerConfigs.kubernetes.talos.dev",
         Component::KubeScheduler => "SchedulerConfigs.kubernetes.talos.dev",
         Component::Kubelet => {
-            let kubelet = kubelet_spec(machine, node, timing).await?;
+            let kubelet = kubelet_spec(machine, node, tries).await?;
             return Ok(kubelet.and_then(|kubelet| text(&kubelet, "/image")));
         }
         Component::KubeProxy => return Ok(None),
     };
     // Talos 1.14 derives the configuration that counts from the one of the plain name.
     for id in [format!("final-{component}"), component.to_string()] {
-        let found = resource(machine, node, ("controlplane", kind, &id), timing).await?;
+        let found = resource(machine, node, ("controlplane", kind, &id), tries).await?;
         if let Some(found) = found {
             return Ok(text(&found, "/image"));
         }
@@ -198,28 +225,28 @@ pub(crate) async fn static_pod(
     machine: &Machine,
     node: &str,
     component: Component,
-    timing: &Timing,
+    tries: Tries<'_>,
 ) -> Result<Option<Value>, Error> {
     let place = ("k8s", "StaticPods.kubernetes.talos.dev", component.name());
-    resource(machine, node, place, timing).await
+    resource(machine, node, place, tries).await
 }
 
 async fn kubelet_spec(
     machine: &Machine,
     node: &str,
-    timing: &Timing,
+    tries: Tries<'_>,
 ) -> Result<Option<Value>, Error> {
     let place = ("k8s", "KubeletSpecs.kubernetes.talos.dev", "kubelet");
-    resource(machine, node, place, timing).await
+    resource(machine, node, place, tries).await
 }
 
 async fn resource(
     machine: &Machine,
     node: &str,
     (namespace, kind, id): (&str, &str, &str),
-    timing: &Timing,
+    tries: Tries<'_>,
 ) -> Result<Option<Value>, Error> {
-    let found = ask(node, "read a resource", timing, || async {
+    let found = ask(node, "read a resource", tries, || async {
         match machine.get(namespace, kind, id).await {
             Ok(found) => Ok(Some(found)),
             Err(talos_client::Error::NotFound { .. }) => Ok(None),
@@ -239,21 +266,22 @@ pub(crate) fn spec(node: &str, found: &Resource) -> Result<Value, Error> {
     })
 }
 
-/// Reads something from a node, a few times if the node does not answer.
+/// Reads something from a node, again and again if the node does not answer.
 pub(crate) async fn ask<T, F>(
     node: &str,
     action: &'static str,
-    timing: &Timing,
+    tries: Tries<'_>,
     call: impl Fn() -> F,
 ) -> Result<T, Error>
 where
     F: Future<Output = talos_client::Result<T>>,
 {
-    let mut attempt = 1;
+    let mut made = 0;
     loop {
+        made += 1;
         match call().await {
             Ok(value) => return Ok(value),
-            Err(error) if error.is_transient() && attempt < ATTEMPTS => attempt += 1,
+            Err(error) if error.is_transient() && !tries.are_over(made) => tries.pause().await,
             Err(source) => {
                 return Err(Error::Talos {
                     node: node.to_owned(),
@@ -262,7 +290,6 @@ where
                 });
             }
         }
-        tokio::time::sleep(timing.poll).await;
     }
 }
 

@@ -187,6 +187,7 @@ mod tests {
                 )]),
                 configured: BTreeMap::new(),
                 disabled: Vec::new(),
+                unrendered: Vec::new(),
             }),
         };
         let facts = Facts {

@@ -156,10 +156,10 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Waits one poll, telling what is waited for when that changed.
+    /// Waits one poll, telling what is waited for when that changed. A step that only waits can be left here.
     ///
     /// # Errors
-    /// [`Error::TimedOut`] when the budget is spent.
+    /// [`Error::TimedOut`] when the budget is spent, [`Error::Interrupted`] when a step that writes nothing shall stop.
     async fn wait(
         &self,
         step: &Step,
@@ -167,14 +167,11 @@ impl Driver<'_> {
         said: &mut String,
         state: String,
     ) -> Result<(), Error> {
+        if step.action == Action::Wait {
+            self.safe_point(&format!("{} on {} was ready", step.component, step.node))?;
+        }
         if budget.is_spent() {
-            return Err(Error::TimedOut {
-                node: step.node.clone(),
-                component: step.component,
-                image: step.to.clone(),
-                waited: budget.used(),
-                last: state,
-            });
+            return Err(self.timed_out(step, budget, state));
         }
         if *said != state {
             said.clone_from(&state);
@@ -186,6 +183,16 @@ impl Driver<'_> {
         }
         budget.pause().await;
         Ok(())
+    }
+
+    fn timed_out(&self, step: &Step, budget: &Budget<'_>, last: String) -> Error {
+        Error::TimedOut {
+            node: step.node.clone(),
+            component: step.component,
+            image: step.to.clone(),
+            waited: budget.used(),
+            last,
+        }
     }
 
     fn finish(&self) -> Report {

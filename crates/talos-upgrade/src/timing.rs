@@ -23,6 +23,8 @@ pub struct Timing {
     pub node: Duration,
     /// For a node to render its manifests again.
     pub manifests: Duration,
+    /// For one image to be pulled on one node, with all tries.
+    pub pull: Duration,
     /// Longest pause between two pulls of the same image that fail in passing.
     pub pull_retry: Duration,
 }
@@ -37,6 +39,7 @@ impl Default for Timing {
             kubelet: Duration::from_secs(300),
             node: Duration::from_secs(180),
             manifests: Duration::from_secs(60),
+            pull: Duration::from_secs(900),
             pull_retry: Duration::from_secs(5),
         }
     }
@@ -79,6 +82,11 @@ impl<'a> Budget<'a> {
         self.pause = (self.pause * 3 / 2).min(self.longest);
     }
 
+    /// The longest pause between two looks.
+    pub(crate) fn poll(&self) -> Duration {
+        self.longest
+    }
+
     pub(crate) fn is_spent(&self) -> bool {
         self.used() >= self.limit
     }
@@ -92,6 +100,13 @@ impl Stop {
     /// Asks to stop.
     pub fn request(&self) {
         self.0.store(true, Ordering::SeqCst);
+    }
+
+    /// Waits until somebody asks to stop, looking at this pace.
+    pub(crate) async fn requested(&self, pace: Duration) {
+        while !self.is_requested() {
+            tokio::time::sleep(pace).await;
+        }
     }
 
     /// Tells whether somebody asked to stop.

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde_json::Value;
 use talos_client::Client;
 use talos_config::talosconfig::TalosConfig;
@@ -36,7 +37,7 @@ impl Lab {
             endpoint: first.kube_dial().map(|address| address.to_string()),
             patience: patience(),
             watcher: Arc::new(move |progress| log.lock().unwrap().push(Event::Api { progress })),
-            ..talos_kube::Options::default()
+            ..talos_kube::Options::new(Timestamp::now())
         };
         let kubeconfig = node.kubeconfig().await.unwrap();
         let kubernetes = reach_through(&node, &kubeconfig, options).await.unwrap();
@@ -199,6 +200,7 @@ pub(super) fn timing() -> Timing {
         kubelet: ms(10_000),
         node: ms(10_000),
         manifests: ms(10_000),
+        pull: ms(10_000),
         pull_retry: ms(1),
     }
 }

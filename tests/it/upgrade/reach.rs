@@ -122,7 +122,7 @@ fn options(endpoint: Option<String>, nodes: &[&str]) -> Options {
             ..Patience::default()
         },
         search: Duration::from_millis(20),
-        ..Options::default()
+        ..Options::new(Timestamp::now())
     }
 }
 

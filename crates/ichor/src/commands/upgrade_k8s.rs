@@ -6,6 +6,7 @@ mod progress;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use talos_client::{Kind, ProxyRules};
 use talos_kube::{Component, Kubernetes, Options, Patience, reach_through};
 use talos_upgrade::{
@@ -16,7 +17,7 @@ use talos_upgrade::{
 pub(crate) use document::{Document, EventLine};
 use progress::Teller;
 
-use crate::connect::Target;
+use crate::connect::{Target, system_roots};
 use crate::error::{Code, Error, Outcome};
 use crate::output::OutputArgs;
 use crate::session::Session;
@@ -107,7 +108,8 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
         // Nothing was reached yet, so a server that restarts cannot be told from a wrong address.
         search: session.global.connect_timeout,
         watcher: teller.watcher(),
-        ..Options::default()
+        system_roots,
+        ..Options::new(Timestamp::now())
     };
     let prepared = runtime.run(teller.telling(&mut session.output, async {
         let kubernetes = reach(&target, options).await?;
@@ -176,28 +178,41 @@ fn proxy(session: &Session) -> Result<ProxyRules, Error> {
         .map_err(|error| Error::new(Code::Invalid, "HTTPS_PROXY cannot be used").caused_by(&error))
 }
 
-/// Reaches Kubernetes through the first of the nodes that is a control plane.
+/// Reaches Kubernetes through the first of the nodes that is a control plane and answers.
 async fn reach(target: &Target, options: Options) -> Result<Kubernetes, Error> {
-    let mut nodes = target.handles().map(|(_, node)| node).peekable();
-    while let Some(node) = nodes.next() {
-        let kubeconfig = match node.kubeconfig().await {
-            Ok(kubeconfig) => kubeconfig,
-            Err(error) if error.kind() == Kind::NotImplemented && nodes.peek().is_some() => {
-                continue;
+    let mut failures = Vec::new();
+    for (name, node) in target.handles() {
+        match node.kubeconfig().await {
+            Ok(kubeconfig) => return Ok(reach_through(&node, &kubeconfig, options).await?),
+            Err(error) if error.kind() == Kind::NotImplemented || error.is_transient() => {
+                failures.push((name, error));
             }
-            Err(error) => {
-                let worker = error.kind() == Kind::NotImplemented;
-                let made = Error::from(error).context("failed to fetch a kubeconfig");
-                return Err(if worker {
-                    made.hint("name a control plane node with -n")
-                } else {
-                    made
-                });
-            }
-        };
-        return Ok(reach_through(&node, &kubeconfig, options).await?);
+            Err(error) => return Err(Error::from(error).context(NO_KUBECONFIG)),
+        }
     }
-    Err(Error::new(Code::Usage, "there is no node to ask"))
+    Err(unreached(failures))
+}
+
+const NO_KUBECONFIG: &str = "failed to fetch a kubeconfig";
+
+/// Why no node gave a kubeconfig: the first that did not answer, else the first worker, and then the others.
+fn unreached(mut failures: Vec<(&str, talos_client::Error)>) -> Error {
+    let is_worker = |error: &talos_client::Error| error.kind() == Kind::NotImplemented;
+    failures.sort_by_key(|(_, error)| is_worker(error));
+    let workers = failures.iter().all(|(_, error)| is_worker(error));
+    let mut failures = failures.into_iter();
+    let Some((_, first)) = failures.next() else {
+        return Error::new(Code::Usage, "there is no node to ask");
+    };
+    let mut made = Error::from(first).context(NO_KUBECONFIG);
+    for (name, error) in failures {
+        made = made.cause(format!("{name}: {error}"));
+    }
+    if workers {
+        made.hint("name a control plane node with -n")
+    } else {
+        made
+    }
 }
 
 /// Says what will be touched and asks.

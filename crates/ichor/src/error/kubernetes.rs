@@ -35,7 +35,8 @@ impl From<talos_upgrade::Error> for Error {
             Source::Pull { failures } => pull(failures),
             Source::TimedOut { .. }
             | Source::NotReconciled { .. }
-            | Source::ManifestsStale { .. } => Code::TimedOut,
+            | Source::ManifestsStale { .. }
+            | Source::ManifestsMissing { .. } => Code::TimedOut,
             Source::Interrupted { .. } => Code::Interrupted,
             _ => Code::Failed,
         };

@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::compare::changes;
-use super::inventory::{self, NAME, OWNER};
-use super::live::{Live, Mode, failed};
+use super::inventory::{self, Change, NAME, OWNER};
+use super::live::{Kind, Live, Mode, rejected};
 use super::object::ObjectId;
 use super::order::{Wave, sort_key, wave};
 use super::{Manifest, prune, reconcile, refuse, tell};
 use crate::run::Driver;
+use crate::timing::Budget;
 use crate::{Error, ObjectChange};
 
 /// Applies the manifests, saves the inventory, and prunes what left it. Gives the objects that changed.
@@ -23,8 +24,11 @@ pub(super) async fn apply(
     default_namespaces(&live, &mut manifests).await?;
     manifests.sort_by_cached_key(|manifest| sort_key(&manifest.id));
     let mut stored = inventory::load(driver.cluster.kubernetes).await?;
+    // What others add from here on is theirs to prune.
+    let known = stored.entries.clone();
     let mut verdicts = Vec::new();
     for manifest in &manifests {
+        driver.safe_point(&format!("applying {}", manifest.id))?;
         verdicts.push(judge(driver, &live, manifest).await?);
     }
     let mut changed = Vec::new();
@@ -39,15 +43,19 @@ pub(super) async fn apply(
     )
     .await;
     // What was handled belongs to the inventory, whether or not the rest failed.
-    let entries = stored.entries.union(&handled).cloned().collect();
-    stored.save(driver.cluster.kubernetes, entries).await?;
+    let change = Change {
+        added: handled,
+        ..Change::default()
+    };
+    let saved = stored.save(driver.cluster.kubernetes, &change).await;
     applied?;
+    saved?;
     if driver.plan.manifests.options.prune {
         let desired: Vec<ObjectId> = manifests
             .iter()
             .map(|manifest| manifest.id.clone())
             .collect();
-        prune::prune(driver, &live, &mut stored, &desired).await?;
+        prune::prune(driver, &live, &mut stored, &known, &desired).await?;
     }
     Ok(changed)
 }
@@ -155,7 +163,8 @@ async fn waves(
                 continue;
             }
             if verdict.change != ObjectChange::Unchanged {
-                write(live, manifest, verdict).await?;
+                driver.safe_point(&format!("applying {}", manifest.id))?;
+                write(driver, live, manifest, verdict).await?;
                 changed.push(manifest.clone());
             }
             handled.insert(inventory::key(&manifest.id));
@@ -170,27 +179,71 @@ async fn waves(
     Ok(())
 }
 
-async fn write(live: &Live<'_>, manifest: &Manifest, verdict: &Verdict) -> Result<(), Error> {
+async fn write(
+    driver: &Driver<'_>,
+    live: &Live<'_>,
+    manifest: &Manifest,
+    verdict: &Verdict,
+) -> Result<(), Error> {
     let id = &manifest.id;
     let kind = live.kind(&manifest.object).await?;
     let kind = kind.ok_or_else(|| refuse(id, "the API server does not serve this kind"))?;
     if verdict.change == ObjectChange::Recreated {
-        live.delete(&kind, id).await?;
+        remove(driver, live, &kind, id).await?;
     }
     let applied = live.apply(&kind, id, &manifest.object, Mode::Real).await;
     applied.map(drop).map_err(|error| rejected(id, error))
 }
 
-/// A refusal of the API server in its own words; anything else concerns the stage.
-pub(super) fn rejected(id: &ObjectId, error: talos_kube::Error) -> Error {
-    match error.refusal() {
-        Some(status) => refuse(id, status.message.clone()),
-        None => failed(error),
+/// Deletes an object and waits until it is gone: while its finalizers run, applying would only change the old one.
+async fn remove(
+    driver: &Driver<'_>,
+    live: &Live<'_>,
+    kind: &Kind,
+    id: &ObjectId,
+) -> Result<(), Error> {
+    let Some(old) = live.get(kind, id).await? else {
+        return Ok(());
+    };
+    live.delete(kind, id).await?;
+    let limit = driver.plan.manifests.options.reconcile;
+    let limit = limit.max(reconcile::SHORTEST);
+    let timing = &driver.options.timing;
+    let mut budget = Budget::new(driver.cluster.kubernetes, timing, limit);
+    while !is_gone(&old, live.get(kind, id).await?.as_ref()) {
+        if budget.is_spent() {
+            let problem = format!(
+                "it was deleted to be recreated, and is not gone after {:.0?}",
+                budget.used()
+            );
+            return Err(refuse(id, problem));
+        }
+        budget.pause().await;
     }
+    Ok(())
+}
+
+fn is_gone(old: &Value, now: Option<&Value>) -> bool {
+    now.is_none_or(|now| now["metadata"]["uid"] != old["metadata"]["uid"])
 }
 
 fn is_immutable(error: &talos_kube::Error) -> bool {
     error.refusal().is_some_and(|status| {
         matches!(status.code, 409 | 422) || status.message.contains("immutable")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_object_is_gone_when_it_is_absent_or_another_has_its_name() {
+        let object = |uid: &str| json!({"metadata": {"uid": uid, "deletionTimestamp": "x"}});
+        assert!(!is_gone(&object("a"), Some(&object("a"))));
+        assert!(is_gone(&object("a"), Some(&object("b"))));
+        assert!(is_gone(&object("a"), None));
+    }
 }

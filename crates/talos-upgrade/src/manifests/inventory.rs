@@ -55,8 +55,12 @@ pub(crate) fn parse(key: &str) -> Option<ObjectId> {
     })
 }
 
-/// The entries that no desired object stands for any more.
+/// The entries that no desired object stands for any more; without any desired object there are none, since no cluster
+/// wants to lose everything.
 pub(crate) fn orphans(entries: &BTreeSet<String>, desired: &[ObjectId]) -> Vec<ObjectId> {
+    if desired.is_empty() {
+        return Vec::new();
+    }
     let parsed = entries.iter().filter_map(|key| parse(key));
     parsed
         .filter(|entry| !desired.iter().any(|object| object.fits(entry)))
@@ -102,31 +106,49 @@ pub(crate) async fn load(kubernetes: &Kubernetes) -> Result<Stored, Error> {
     })
 }
 
+/// What is to become of the inventory, whatever it holds by then.
+#[derive(Debug, Default)]
+pub(crate) struct Change {
+    /// Keys to add.
+    pub(crate) added: BTreeSet<String>,
+    /// Keys to take away.
+    pub(crate) removed: BTreeSet<String>,
+}
+
+impl Change {
+    fn on(&self, entries: &BTreeSet<String>) -> BTreeSet<String> {
+        let kept = entries.difference(&self.removed);
+        kept.chain(&self.added).cloned().collect()
+    }
+}
+
 impl Stored {
-    /// Saves other entries; nothing is written when they are the same.
+    /// Saves a change; nothing is written when it changes nothing.
     ///
-    /// The resource version goes along, so that a change somebody else made meanwhile is noticed; the nodes write it too.
+    /// The resource version goes along, so that a change somebody else made meanwhile is noticed and kept; the nodes
+    /// write it too.
     pub(crate) async fn save(
         &mut self,
         kubernetes: &Kubernetes,
-        entries: BTreeSet<String>,
+        change: &Change,
     ) -> Result<(), Error> {
-        if self.entries == entries && (self.found.is_some() || entries.is_empty()) {
-            return Ok(());
-        }
         for attempt in 1.. {
+            let entries = change.on(&self.entries);
+            if self.entries == entries && (self.found.is_some() || entries.is_empty()) {
+                return Ok(());
+            }
             match self.put(kubernetes, &entries).await {
                 Ok(saved) => {
                     self.found = Some(saved);
-                    break;
+                    self.entries = entries;
+                    return Ok(());
                 }
                 Err(error) if error.status() == Some(409) && attempt < ATTEMPTS => {
-                    self.found = load(kubernetes).await?.found;
+                    *self = load(kubernetes).await?;
                 }
                 Err(error) => return Err(failed(error)),
             }
         }
-        self.entries = entries;
         Ok(())
     }
 
@@ -138,9 +160,10 @@ impl Stored {
         let mut map = self.found.clone().unwrap_or_default();
         map.metadata.name = Some(NAME.to_owned());
         map.metadata.namespace = Some(NAMESPACE.to_owned());
+        let mut old = map.data.take().unwrap_or_default();
         let data: BTreeMap<String, String> = entries
             .iter()
-            .map(|key| (key.clone(), String::new()))
+            .map(|key| (key.clone(), old.remove(key).unwrap_or_default()))
             .collect();
         map.data = Some(data);
         let exists = self.found.is_some();
@@ -213,6 +236,18 @@ mod tests {
         let orphans = orphans(&entries, &[kept]);
         assert_eq!(orphans.len(), 1);
         assert_eq!(orphans[0].to_string(), "ConfigMap/kube-system/old");
+        assert_eq!(super::orphans(&entries, &[]), []);
+    }
+
+    #[test]
+    fn what_others_put_into_the_inventory_meanwhile_stays() {
+        let set = |keys: &[&str]| keys.iter().map(|key| (*key).to_owned()).collect();
+        let change = Change {
+            added: set(&["mine"]),
+            removed: set(&["old"]),
+        };
+        let reloaded: BTreeSet<String> = set(&["kept", "old", "theirs"]);
+        assert_eq!(change.on(&reloaded), set(&["kept", "mine", "theirs"]));
     }
 
     #[test]

@@ -11,12 +11,14 @@ use serde_json::Value;
 use talos_kube::Kubernetes;
 
 use super::object::ObjectId;
+use super::refuse;
 use crate::Error;
 
 /// The name under which changes of the manifests are recorded on objects, as Talos itself does it.
 const FIELD_MANAGER: &str = "talos";
 
-type Kind = (ApiResource, Scope);
+/// How objects of a kind are addressed.
+pub(super) type Kind = (ApiResource, Scope);
 
 /// Access to objects by their kind, as the API server knows kinds.
 pub(crate) struct Live<'a> {
@@ -177,7 +179,7 @@ impl<'a> Live<'a> {
                 }
             })
             .await
-            .map_err(failed)
+            .map_err(|error| rejected(id, error))
     }
 
     /// Counts the objects of an API resource over all namespaces; one that is not served has none.
@@ -198,6 +200,14 @@ impl<'a> Live<'a> {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<(String, String), Kind>> {
         self.kinds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A refusal of the API server in its own words; anything else concerns the stage.
+pub(super) fn rejected(id: &ObjectId, error: talos_kube::Error) -> Error {
+    match error.refusal() {
+        Some(status) => refuse(id, status.message.clone()),
+        None => failed(error),
     }
 }
 

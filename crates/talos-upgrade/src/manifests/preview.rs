@@ -9,6 +9,7 @@ use super::live::Live;
 use super::object::ObjectId;
 use super::order::sort_key;
 use super::{inventory, source};
+use crate::gather::Tries;
 use crate::{Cluster, Error, ManifestMethod, ObjectChange, Plan, Timing};
 
 /// An object of the manifests and what would be done with it.
@@ -35,7 +36,7 @@ pub async fn preview(
     plan: &Plan,
     timing: &Timing,
 ) -> Result<Vec<Preview>, Error> {
-    let mut manifests = source::read(cluster, &plan.manifests, timing).await?;
+    let mut manifests = source::read(cluster, &plan.manifests, Tries::Few(timing)).await?;
     if let Some(image) = &plan.manifests.proxy_image {
         source::set_proxy_image(&mut manifests, image);
     }

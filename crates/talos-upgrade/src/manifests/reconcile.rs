@@ -39,6 +39,7 @@ pub(super) async fn wait(
             said.clone_from(&unready);
             driver.tell(Event::ManifestsWaiting { objects: unready });
         }
+        driver.safe_point("the changed objects were ready")?;
         budget.pause().await;
     }
 }

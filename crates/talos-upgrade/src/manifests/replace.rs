@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::apply::{default_namespaces, rejected};
+use super::apply::default_namespaces;
 use super::compare::changes;
-use super::live::{Live, Mode};
+use super::live::{Live, Mode, rejected};
 use super::{Manifest, refuse, tell};
 use crate::run::Driver;
 use crate::{Error, ObjectChange};
@@ -21,6 +21,7 @@ pub(super) async fn replace(
     default_namespaces(&live, &mut manifests).await?;
     let mut changed = Vec::new();
     for manifest in manifests {
+        driver.safe_point(&format!("replacing {}", manifest.id))?;
         let (change, fields) = one(&live, &manifest).await?;
         tell(driver, &manifest.id, change, fields);
         let waits = matches!(manifest.id.kind.as_str(), "Deployment" | "DaemonSet");

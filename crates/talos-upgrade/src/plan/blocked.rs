@@ -93,6 +93,13 @@ pub enum Blocked {
         #[schemars(with = "String")]
         kubelet: Version,
     },
+    /// A control plane node lacks static pods that its configuration does not turn off.
+    NotRendered {
+        /// The node.
+        node: String,
+        /// The components without a static pod.
+        components: Vec<Component>,
+    },
     /// A try or staged machine configuration is pending on a node that would be changed.
     Pending {
         /// The node.
@@ -149,6 +156,15 @@ impl std::fmt::Display for Blocked {
                 out,
                 "node {node}: its kubelet {kubelet} is more than {KUBELET_SKEW} minors behind"
             ),
+            Self::NotRendered { node, components } => {
+                let names: Vec<&str> = components.iter().map(|one| one.name()).collect();
+                write!(
+                    out,
+                    "node {node} has not rendered its static pods: {} {} missing",
+                    names.join(", "),
+                    if names.len() == 1 { "is" } else { "are" }
+                )
+            }
             Self::Pending { node } => write!(
                 out,
                 "node {node}: a try or staged machine configuration is pending"
@@ -172,6 +188,9 @@ impl Blocked {
             Self::TooNew { .. } => "upgrade Talos on this node first, or choose an older --to",
             Self::UnknownTalos { .. } => "use a newer release of this program",
             Self::KubeletSkew { .. } => "upgrade this node's kubelet first",
+            Self::NotRendered { .. } => {
+                "wait until the node has started, and look at its services and logs if it does not"
+            }
             Self::Pending { .. } => {
                 "wait for the try to end, reboot the node into the staged configuration, or apply it again"
             }
@@ -332,6 +351,12 @@ pub(super) fn find(
                 node: node(),
                 talos: version,
             }),
+        }
+        if !talos.unrendered.is_empty() {
+            blocked.push(Blocked::NotRendered {
+                node: node(),
+                components: talos.unrendered.clone(),
+            });
         }
         let written = steps
             .iter()

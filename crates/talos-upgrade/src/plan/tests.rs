@@ -55,6 +55,7 @@ fn cluster(controlplanes: u8, workers: u8) -> Facts {
                 arguments: BTreeMap::new(),
                 configured,
                 disabled: Vec::new(),
+                unrendered: Vec::new(),
             }),
         });
     }
@@ -353,6 +354,24 @@ fn a_component_that_is_turned_off_is_not_waited_for() {
             .pulls
             .iter()
             .any(|pull| pull.image.contains("kube-proxy"))
+    );
+}
+
+#[test]
+fn a_static_pod_that_is_not_rendered_blocks_unless_it_is_turned_off() {
+    let mut facts = cluster(2, 0);
+    let lacking = talos(&mut facts, "cp-2");
+    lacking.disabled = vec![Component::KubeApiserver, Component::KubeScheduler];
+    assert!(!lacking.may_lack(Component::KubeApiserver));
+    assert!(!lacking.may_lack(Component::KubeControllerManager));
+    assert!(lacking.may_lack(Component::KubeScheduler));
+    lacking.unrendered = vec![Component::KubeApiserver, Component::KubeControllerManager];
+    let found = plan(&facts, &request("1.34.0")).unwrap();
+    assert_eq!(found.blocked.len(), 1);
+    assert_eq!(
+        found.blocked[0].to_string(),
+        "node cp-2 has not rendered its static pods: \
+         kube-apiserver, kube-controller-manager are missing"
     );
 }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 use talos_client::{Node as Machine, Resource, Watch, WatchEvent, WatchOptions};
 
 use super::Driver;
-use crate::gather::{ask, spec};
+use crate::gather::{Tries, ask, spec};
 use crate::timing::Budget;
 use crate::{Action, Error, Step};
 
@@ -65,13 +65,11 @@ struct Service {
 
 impl Service {
     async fn watch(driver: &Driver<'_>, step: &Step, machine: &Machine) -> Result<Self, Error> {
-        let watch = ask(&step.node, "watch its kubelet", driver.timing(), || {
-            open(machine)
-        })
-        .await?;
+        let timing = driver.timing();
+        let budget = Budget::new(driver.cluster.kubernetes, timing, timing.kubelet);
         Ok(Self {
             machine: machine.clone(),
-            watch,
+            watch: open(step, machine, &budget).await?,
             state: Restart::default(),
         })
     }
@@ -99,33 +97,36 @@ impl Service {
                 }
                 return Ok(());
             }
+            if wanted == Wanted::Healthy {
+                // Nothing of this step was written yet.
+                driver.safe_point(&format!("{} on {}", step.component, step.node))?;
+            }
+            let state = self.state.words(wanted).to_owned();
+            // Events may come without end, so the time is looked at whatever comes.
+            if budget.is_spent() {
+                return Err(driver.timed_out(step, &budget, state));
+            }
             let event = tokio::time::timeout(driver.timing().poll, self.watch.next()).await;
             match event {
                 Ok(Ok(Some(event))) => self.state.observe(&step.node, &event)?,
                 Ok(Ok(None) | Err(_)) => {
-                    let timing = driver.timing();
-                    let action = "watch its kubelet";
-                    self.watch = ask(&step.node, action, timing, || open(&self.machine)).await?;
-                }
-                Err(_) => {
-                    let state = self.state.words(wanted).to_owned();
                     driver.wait(step, &mut budget, &mut said, state).await?;
+                    self.watch = open(step, &self.machine, &budget).await?;
                 }
+                Err(_) => driver.wait(step, &mut budget, &mut said, state).await?,
             }
         }
     }
 }
 
-async fn open(machine: &Machine) -> talos_client::Result<Watch> {
+async fn open(step: &Step, machine: &Machine, budget: &Budget<'_>) -> Result<Watch, Error> {
+    let kind = "Services.v1alpha1.talos.dev";
     let options = WatchOptions::default();
-    machine
-        .watch(
-            "runtime",
-            "Services.v1alpha1.talos.dev",
-            Some("kubelet"),
-            options,
-        )
-        .await
+    let action = "watch its kubelet";
+    ask(&step.node, action, Tries::Within(budget), || {
+        machine.watch("runtime", kind, Some("kubelet"), options)
+    })
+    .await
 }
 
 /// What was seen of a service: whether it is healthy, and whether it was restarted since a mark.

@@ -1,7 +1,8 @@
 //! Pulling every image before anything is changed.
 
 use futures::StreamExt as _;
-use talos_client::ImageScope;
+use talos_client::{Call, ImageScope};
+use tokio::time::Instant;
 
 use super::Driver;
 use crate::{Error, Event, ImageStore, Pull, PullFailure};
@@ -39,12 +40,21 @@ impl Driver<'_> {
     async fn pull_on(&self, node: &str) -> Result<Vec<PullFailure>, Error> {
         let mut failures = Vec::new();
         for pull in self.plan.pulls.iter().filter(|pull| pull.node == node) {
-            self.safe_point(&format!("pulling {} on {node}", pull.image))?;
+            let next = format!("{} was pulled on {node}", pull.image);
+            self.safe_point(&next)?;
             self.tell(Event::Pulling {
                 node: pull.node.clone(),
                 image: pull.image.clone(),
             });
-            match self.pull_one(pull).await {
+            // Nothing was changed yet, and a node whose caller leaves ends the pull or keeps the image.
+            let pulled = tokio::select! {
+                pulled = self.pull_one(pull) => pulled,
+                () = self.options.stop.requested(self.timing().poll) => {
+                    self.safe_point(&next)?;
+                    continue;
+                }
+            };
+            match pulled {
                 Ok(()) => self.tell(Event::Pulled {
                     node: pull.node.clone(),
                     image: pull.image.clone(),
@@ -71,9 +81,22 @@ impl Driver<'_> {
             ImageStore::Pods => ImageScope::Kubernetes,
             ImageStore::System => ImageScope::System,
         };
+        let limit = self.timing().pull;
+        let deadline = Instant::now() + limit;
         let mut attempt = 1;
         loop {
-            match machine.image_pull(scope, &pull.image, |_| {}).await {
+            let pulling = machine.image_pull(scope, &pull.image, |_| {});
+            let Ok(pulled) = tokio::time::timeout_at(deadline, pulling).await else {
+                return Err(talos_client::Error::TimedOut {
+                    call: Box::new(Call {
+                        node: Some(pull.node.clone()),
+                        endpoint: String::new(),
+                        method: "ImagePull".to_owned(),
+                    }),
+                    after: limit,
+                });
+            };
+            match pulled {
                 Ok(_) => return Ok(()),
                 Err(error) if error.is_transient() && attempt < ATTEMPTS => attempt += 1,
                 Err(error) => return Err(error),

@@ -7,7 +7,7 @@ use talos_kube::{Component, ComponentPod, Node};
 
 use super::Driver;
 use crate::facts::is_on;
-use crate::gather::{running_image, static_pod};
+use crate::gather::{Tries, running_image, static_pod};
 use crate::judge::{Mark, PodState, judge};
 use crate::timing::Budget;
 use crate::{Error, Step};
@@ -49,8 +49,8 @@ impl Driver<'_> {
         let mut budget = Budget::new(self.cluster.kubernetes, self.timing(), self.timing().config);
         let mut said = String::new();
         loop {
-            let running =
-                running_image(&machine, &step.node, step.component, self.timing()).await?;
+            let tries = Tries::Within(&budget);
+            let running = running_image(&machine, &step.node, step.component, tries).await?;
             if running.as_ref() == Some(&step.to) {
                 return Ok(());
             }
@@ -74,7 +74,8 @@ impl Driver<'_> {
         let mut since: Option<Instant> = None;
         loop {
             let component = Component::KubeApiserver;
-            let meant = static_pod(&machine, &step.node, component, self.timing()).await?;
+            let tries = Tries::Within(&budget);
+            let meant = static_pod(&machine, &step.node, component, tries).await?;
             let meant = meant.as_ref().and_then(|pod| {
                 pod.pointer("/metadata/annotations/talos.dev~1config-file-version")
                     .and_then(Value::as_str)

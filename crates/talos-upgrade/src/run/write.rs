@@ -3,7 +3,8 @@
 use talos_client::{ApplyMode, ApplyRequest, Error as TalosError};
 
 use super::Driver;
-use crate::gather::{ask, configurations};
+use crate::gather::{Tries, ask, configurations};
+use crate::timing::Budget;
 use crate::{Error, Event, Step, config};
 
 /// How often a write is tried when somebody else writes too.
@@ -19,9 +20,11 @@ impl Driver<'_> {
         let node = step.node.as_str();
         let planned = self.plan.nodes.iter().find(|planned| planned.name == node);
         let talos = planned.and_then(|planned| planned.talos.as_ref());
+        let budget = Budget::new(self.cluster.kubernetes, self.timing(), self.timing().config);
+        let tries = Tries::Within(&budget);
         let mut lost = None;
         for _ in 0..ATTEMPTS {
-            let active = configurations(&machine, node, self.timing()).await?;
+            let active = configurations(&machine, node, tries).await?;
             if active.pending {
                 return Err(Error::Pending {
                     node: node.to_owned(),
@@ -37,7 +40,7 @@ impl Driver<'_> {
                 return Ok(lost.is_some());
             }
             let action = "read its machine configuration";
-            let again = ask(node, action, self.timing(), || machine.machine_config()).await?;
+            let again = ask(node, action, tries, || machine.machine_config()).await?;
             if again.version != active.version {
                 continue;
             }

@@ -211,10 +211,27 @@ impl<'a> Document<'a> {
         if report.api_outages > 0 {
             let seconds = report.api_away_ms as f64 / 1000.0;
             output.line(&format!(
-                "the Kubernetes API was away {} times, {seconds:.1} s in all",
-                report.api_outages
+                "the Kubernetes API was away {}, {seconds:.1} s in all",
+                times(report.api_outages)
             ))?;
         }
         Ok(())
+    }
+}
+
+fn times(count: u32) -> String {
+    match count {
+        1 => "once".to_owned(),
+        count => format!("{count} times"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_outage_is_told_as_once() {
+        assert_eq!((times(1).as_str(), times(2).as_str()), ("once", "2 times"));
     }
 }
