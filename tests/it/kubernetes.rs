@@ -4,6 +4,7 @@ mod api;
 mod certificates;
 mod faults;
 mod order;
+mod reach;
 mod recording;
 mod watches;
 

@@ -1,6 +1,7 @@
 //! From flags, environment and talosconfig to a client and the nodes to act on.
 
 use jiff::Timestamp;
+use rustls_pki_types::CertificateDer;
 use talos_client::{Client, Fingerprint, Node, Options, ProxyRules, Security};
 use talos_config::talosconfig::{self, Context, TalosConfig};
 
@@ -213,6 +214,7 @@ impl Session {
         }
         options.connect_timeout = self.global.connect_timeout;
         options.request_timeout = self.global.request_timeout;
+        options.system_roots = system_roots;
         Ok(options)
     }
 
@@ -233,6 +235,11 @@ impl Session {
             self.output.learn_secret(password.reveal());
         }
     }
+}
+
+/// Reads the authorities that the system trusts, or those of `SSL_CERT_FILE` and `SSL_CERT_DIR`.
+pub(crate) fn system_roots() -> Vec<CertificateDer<'static>> {
+    rustls_native_certs::load_native_certs().certs
 }
 
 fn no_talosconfig(places: &[TalosconfigPlace]) -> Error {

@@ -263,11 +263,7 @@ pub(crate) fn host_of(url: &str) -> Option<Name> {
     let host = authority
         .rsplit_once('@')
         .map_or(authority, |(_, host)| host);
-    if let Ok(name) = Name::parse(host) {
-        return Some(name);
-    }
-    let (host, _) = host.rsplit_once(':')?;
-    Name::parse(host).ok()
+    Name::parse(talos_client::split(host).ok()?.host).ok()
 }
 
 fn problem(finding: &Finding, advice: Option<&str>) -> Problem {

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use rustls::client::WebPkiServerVerifier;
 use rustls::crypto::aws_lc_rs;
 use rustls::{ClientConfig, ProtocolVersion, RootCertStore};
-use rustls_pki_types::{CertificateDer, IpAddr, ServerName, UnixTime};
+use rustls_pki_types::{CertificateDer, IpAddr, ServerName};
+use talos_client::{ServerVerifier, VerifierError, server_name};
 use talos_pki::{Certificate, Name};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
@@ -32,12 +32,8 @@ const REFUSAL: Duration = Duration::from_secs(1);
 pub(crate) enum Trust {
     /// Nobody: every certificate is looked at and none is believed.
     Nobody,
-    /// Authorities, for one name at one time.
-    Authorities {
-        verifier: Arc<WebPkiServerVerifier>,
-        name: ServerName<'static>,
-        time: UnixTime,
-    },
+    /// Those whom this verifier accepts.
+    Verified(Arc<ServerVerifier>),
 }
 
 impl Trust {
@@ -52,18 +48,14 @@ impl Trust {
                 .iter()
                 .map(|authority| CertificateDer::from(authority.der().to_vec())),
         );
-        let provider = Arc::new(aws_lc_rs::default_provider());
-        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
-            .build()
-            .map_err(|_| Error::Authorities {
+        let verifier = ServerVerifier::new(roots, std::slice::from_ref(name), now);
+        match verifier {
+            Ok(verifier) => Ok(Self::Verified(Arc::new(verifier))),
+            Err(VerifierError::Name { name }) => Err(Error::Name { name }),
+            Err(_) => Err(Error::Authorities {
                 count: authorities.len(),
-            })?;
-        let seconds = u64::try_from(now.as_second()).unwrap_or_default();
-        Ok(Self::Authorities {
-            verifier,
-            name: server_name(name).ok_or_else(|| Error::Name { name: name.clone() })?,
-            time: UnixTime::since_unix_epoch(Duration::from_secs(seconds)),
-        })
+            }),
+        }
     }
 }
 
@@ -204,13 +196,6 @@ fn config(options: &ProbeOptions, recorder: &Arc<Recorder>) -> Result<ClientConf
         config.alpn_protocols = vec![b"h2".to_vec()];
     }
     Ok(config)
-}
-
-fn server_name(name: &Name) -> Option<ServerName<'static>> {
-    match name {
-        Name::Ip(address) => Some(ServerName::IpAddress(IpAddr::from(*address))),
-        Name::Dns(name) => ServerName::try_from(name.clone()).ok(),
-    }
 }
 
 /// Reads the certificates up to the first that is malformed.

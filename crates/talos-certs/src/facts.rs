@@ -35,11 +35,8 @@ pub(crate) struct Held {
 
 /// Reads a node; only its addresses must be readable, for everything else takes more rights or another machine type.
 pub(crate) async fn read(node: &Node) -> Result<Reading, Error> {
-    let addresses = node.list("network", "NodeAddresses.net.talos.dev").await?;
-    let addresses: Vec<(String, Value)> = addresses
-        .into_iter()
-        .filter_map(|resource| Some((resource.metadata.id.clone(), resource.spec().ok()?)))
-        .collect();
+    // Certificates cover the addresses of the past as well, but only those of now must be covered and can be dialled.
+    let addresses = node.addresses().await?;
     let hostname = spec(
         node,
         "network",
@@ -69,7 +66,7 @@ pub(crate) async fn read(node: &Node) -> Result<Reading, Error> {
         facts: NodeFacts {
             node: node.name().unwrap_or_default().to_owned(),
             hostnames: hostname.map(|spec| hostnames(&spec)).unwrap_or_default(),
-            addresses: current_addresses(&addresses),
+            addresses: addresses.into_iter().map(Name::Ip).collect(),
             control_plane: control_plane.as_ref().ok().copied(),
             has_apiserver_document: config
                 .as_ref()
@@ -157,30 +154,6 @@ pub(crate) fn sentence(error: &dyn std::error::Error) -> String {
         cause = error.source();
     }
     text
-}
-
-/// Takes the addresses a node has now, without those of pods and services where the node tells them apart.
-fn current_addresses(resources: &[(String, Value)]) -> Vec<Name> {
-    let by_id = |wanted: &str| resources.iter().find(|(id, _)| id == wanted);
-    let preferred = ["current-no-k8s", "routed-no-k8s", "current"];
-    let Some((_, spec)) = preferred.iter().find_map(|id| by_id(id)) else {
-        return Vec::new();
-    };
-    let list = spec.get("addresses").and_then(Value::as_array);
-    list.into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .filter_map(|prefix| Name::parse(prefix.split('/').next()?).ok())
-        .filter(|name| !is_link_local(name))
-        .collect()
-}
-
-fn is_link_local(name: &Name) -> bool {
-    match name {
-        Name::Ip(std::net::IpAddr::V4(address)) => address.is_link_local(),
-        Name::Ip(std::net::IpAddr::V6(address)) => address.is_unicast_link_local(),
-        Name::Dns(_) => false,
-    }
 }
 
 fn hostnames(spec: &Value) -> Vec<Name> {

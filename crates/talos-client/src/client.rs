@@ -35,8 +35,9 @@ impl Client {
     /// authorities cannot be used.
     pub fn new(options: Options) -> Result<Self> {
         let dialer = Dialer {
-            tls: TlsSetup::new(&options.security, options.now)?,
+            tls: TlsSetup::new(&options)?,
             proxy: options.proxy.clone(),
+            system_roots: options.system_roots,
             connect_timeout: options.connect_timeout,
         };
         let maintenance = matches!(options.security, Security::Maintenance { .. });

@@ -13,8 +13,8 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::oneshot;
 
-use crate::tls::{Record, TlsSetup, Watched};
-use crate::{Endpoint, EndpointError, ProxyFailure, ProxyRules, TlsRefusal};
+use crate::tls::{Record, TlsSetup, Watched, server_name};
+use crate::{Endpoint, EndpointError, ProxyFailure, ProxyRules, SystemRoots, TlsRefusal};
 
 /// An endpoint that was tried in vain.
 #[derive(Clone, Debug)]
@@ -111,6 +111,7 @@ impl Connection {
 pub(crate) struct Dialer {
     pub(crate) tls: TlsSetup,
     pub(crate) proxy: ProxyRules,
+    pub(crate) system_roots: SystemRoots,
     pub(crate) connect_timeout: Duration,
 }
 
@@ -129,35 +130,38 @@ impl Dialer {
     }
 
     async fn dial_patiently(&self, endpoint: &Endpoint) -> Result<Connection, DialError> {
-        let name = endpoint
-            .server_name()
-            .map_err(|source| DialError::Name { source })?;
-        let stream = open(endpoint, &self.proxy).await?;
-        let stream =
-            self.tls
-                .handshake(name, Box::new(stream))
-                .await
-                .map_err(|source| match source {
-                    Ok(source) => DialError::Tls { source },
-                    Err(source) => DialError::Ended {
-                        source: Arc::new(source),
-                    },
-                })?;
+        let name = endpoint.name();
+        let server = server_name(&name).ok_or(DialError::Name {
+            source: EndpointError::Host,
+        })?;
+        let stream = open(endpoint, &self.proxy, self.system_roots).await?;
+        let stream = self
+            .tls
+            .handshake(name, server, Box::new(stream))
+            .await
+            .map_err(|source| match source {
+                Ok(source) => DialError::Tls { source },
+                Err(source) => DialError::Ended {
+                    source: Arc::new(source),
+                },
+            })?;
         speak(endpoint.clone(), stream).await
     }
 }
 
-/// Opens a byte stream to an endpoint, through a proxy where the rules say so; TLS is the caller's.
+/// Opens a byte stream to an endpoint, through a proxy where the rules say so; TLS is the caller's. The system's roots
+/// are read only for a proxy that is spoken to over TLS.
 ///
 /// # Errors
 /// The name cannot be resolved, or the endpoint or the proxy does not let us through. It waits as long as they do.
 pub async fn open(
     endpoint: &Endpoint,
     proxy: &ProxyRules,
+    system_roots: SystemRoots,
 ) -> Result<impl AsyncRead + AsyncWrite + Send + Unpin + 'static, DialError> {
     let stream: Box<dyn Io> = match proxy.for_endpoint(endpoint) {
         None => Box::new(tcp::connect(&endpoint.host(), endpoint.port()).await?),
-        Some(proxy) => tunnel::open(proxy, endpoint).await?,
+        Some(proxy) => tunnel::open(proxy, endpoint, system_roots).await?,
     };
     Ok(stream)
 }

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::str::FromStr;
 
 use rustls_pki_types::ServerName;
+use talos_pki::Name;
 
 /// The port of the Talos API.
 pub const DEFAULT_PORT: u16 = 50000;
@@ -32,6 +33,9 @@ pub enum EndpointError {
     /// The host is neither an address nor a DNS name.
     #[error("its host is neither an IP address nor a DNS name")]
     Host,
+    /// The bracket of an IPv6 address is not closed, or something else than a port is behind it.
+    #[error("its bracket is not closed, or is not followed by a port")]
+    Bracket,
     /// The port is not a number from 1 to 65535.
     #[error("its port is not a number from 1 to 65535")]
     Port,
@@ -74,10 +78,11 @@ impl Endpoint {
         }
     }
 
-    pub(crate) fn server_name(&self) -> Result<ServerName<'static>, EndpointError> {
+    /// Returns the host as it is looked for in the server's certificate.
+    pub fn name(&self) -> Name {
         match &self.host {
-            Host::Ip(ip) => Ok(ServerName::IpAddress((*ip).into())),
-            Host::Name(name) => ServerName::try_from(name.clone()).map_err(|_| EndpointError::Host),
+            Host::Ip(ip) => Name::Ip(*ip),
+            Host::Name(name) => Name::Dns(name.clone()),
         }
     }
 }
@@ -98,30 +103,51 @@ impl FromStr for Endpoint {
     /// Reads `host`, `host:port`, an IPv4 or IPv6 address with or without brackets and port, or any of these with a
     /// scheme before and a slash behind. Without a port it is 443 after `https://`, else 50000.
     fn from_str(text: &str) -> Result<Self, EndpointError> {
-        let (scheme, rest) = match text.split_once("://") {
-            Some((scheme, rest)) => (Some(scheme), rest),
-            None => (None, text),
-        };
-        if scheme.is_some_and(|scheme| !is_scheme(scheme)) {
-            return Err(EndpointError::Host);
-        }
-        let authority = rest.strip_suffix('/').unwrap_or(rest);
-        if authority.contains(['/', '?', '#', '@']) {
-            return Err(EndpointError::Surplus);
-        }
+        let Written { scheme, host, port } = split(text)?;
         let default_port = match scheme {
             Some(scheme) if scheme.eq_ignore_ascii_case("https") => 443,
             _ => DEFAULT_PORT,
         };
-        let (host, port) = split_port(authority)?;
         Ok(Self {
             host: parse_host(host)?,
-            port: match port {
-                None => default_port,
-                Some(port) => parse_port(port)?,
-            },
+            port: port.unwrap_or(default_port),
         })
     }
+}
+
+/// The parts of an address as people write it; what is left out has no default here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Written<'text> {
+    /// What stands before `://`.
+    pub scheme: Option<&'text str>,
+    /// The host as it is written, without brackets; it may be anything, also empty.
+    pub host: &'text str,
+    /// The port, from 1 on.
+    pub port: Option<u16>,
+}
+
+/// Splits `[SCHEME://]HOST[:PORT][/]`, with IPv6 addresses bare or in brackets.
+///
+/// # Errors
+/// There is more in it than that, the scheme is not one, a bracket is not closed, or the port is not one.
+pub fn split(text: &str) -> Result<Written<'_>, EndpointError> {
+    let (scheme, rest) = match text.split_once("://") {
+        Some((scheme, rest)) => (Some(scheme), rest),
+        None => (None, text),
+    };
+    if scheme.is_some_and(|scheme| !is_scheme(scheme)) {
+        return Err(EndpointError::Host);
+    }
+    let authority = rest.strip_suffix('/').unwrap_or(rest);
+    if authority.contains(['/', '?', '#', '@']) {
+        return Err(EndpointError::Surplus);
+    }
+    let (host, port) = split_port(authority)?;
+    Ok(Written {
+        scheme,
+        host,
+        port: port.map(parse_port).transpose()?,
+    })
 }
 
 fn is_scheme(text: &str) -> bool {
@@ -134,14 +160,14 @@ fn is_scheme(text: &str) -> bool {
 /// Splits at the colon before the port; a bare IPv6 address has none.
 fn split_port(authority: &str) -> Result<(&str, Option<&str>), EndpointError> {
     if let Some(rest) = authority.strip_prefix('[') {
-        let (host, behind) = rest.split_once(']').ok_or(EndpointError::Host)?;
+        let (host, behind) = rest.split_once(']').ok_or(EndpointError::Bracket)?;
         if !host.contains(':') {
             return Err(EndpointError::Host);
         }
         return match behind.strip_prefix(':') {
             Some(port) => Ok((host, Some(port))),
             None if behind.is_empty() => Ok((host, None)),
-            None => Err(EndpointError::Host),
+            None => Err(EndpointError::Bracket),
         };
     }
     match authority.split_once(':') {
@@ -224,7 +250,8 @@ mod tests {
         check("https://h/path", Err(EndpointError::Surplus));
         check("https://user@h", Err(EndpointError::Surplus));
         check("a host", Err(EndpointError::Host));
-        check("[fd00::1", Err(EndpointError::Host));
+        check("[fd00::1", Err(EndpointError::Bracket));
+        check("[fd00::1]7", Err(EndpointError::Bracket));
         check("[10.0.0.1]", Err(EndpointError::Host));
         check("fe80::1%eth0", Err(EndpointError::Zone));
         check("bücher.example", Err(EndpointError::Host));

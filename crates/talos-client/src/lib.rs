@@ -42,7 +42,7 @@ pub use talos_api as api;
 
 pub use client::Client;
 pub use dial::{Attempt, DialError, open};
-pub use endpoint::{DEFAULT_PORT, Endpoint, EndpointError};
+pub use endpoint::{DEFAULT_PORT, Endpoint, EndpointError, Written, split};
 pub use error::{Call, Error, Kind, NodeMessage};
 pub use machine::{
     Applied, ApplyMode, ApplyRequest, ByteStream, Event, EventStream, Events, Health, Image,
@@ -50,13 +50,13 @@ pub use machine::{
     RebootMode, Service, ServiceAction, ServiceRecord, Tail,
 };
 pub use nodes::Node;
-pub use options::{BasicAuth, Fingerprint, Options, Security};
+pub use options::{BasicAuth, Fingerprint, Options, Security, SystemRoots};
 pub use proxy::{NoProxy, ProxyError, ProxyFailure, ProxyRules, ProxyUrl};
 pub use resources::{
     Backoff, Column, Definition, MACHINE_CONFIG_TYPE, MachineConfig, Metadata, Resource, Watch,
     WatchEvent, WatchOptions, columns, near_names, resolve,
 };
-pub use tls::{Alert, TlsRefusal};
+pub use tls::{Alert, Presented, ServerVerifier, TlsRefusal, VerifierError, server_name};
 
 /// What calls return.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
+use rustls_pki_types::CertificateDer;
 use talos_config::talosconfig::{self, Auth, Credentials, Hidden, TalosConfig};
 
 use crate::{Error, ProxyRules};
@@ -30,7 +31,13 @@ pub struct Options {
     pub request_timeout: Duration,
     /// The time that certificates are judged at; it goes on from here.
     pub now: Timestamp,
+    /// Whom a context without authorities trusts, and who vouches for proxies that are spoken to over TLS.
+    pub system_roots: SystemRoots,
 }
+
+/// Reads the certificates of the authorities that the system trusts; it is called only where they are needed, so that
+/// where they are found is the program's decision.
+pub type SystemRoots = fn() -> Vec<CertificateDer<'static>>;
 
 /// Whom to trust, and how to prove who calls.
 #[derive(Clone, Debug)]
@@ -97,7 +104,7 @@ impl Options {
     /// How long a call may take, unless said otherwise.
     pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
-    /// Makes options with the usual timeouts and nothing else.
+    /// Makes options with the usual timeouts and nothing else; the system's authorities are not trusted.
     pub fn new(endpoints: Vec<String>, security: Security, now: Timestamp) -> Self {
         Self {
             endpoints,
@@ -108,6 +115,7 @@ impl Options {
             connect_timeout: Self::CONNECT_TIMEOUT,
             request_timeout: Self::REQUEST_TIMEOUT,
             now,
+            system_roots: Vec::new,
         }
     }
 

@@ -1,5 +1,6 @@
 //! The state of a node as resources: get, list and watch.
 
+mod addresses;
 mod columns;
 mod definitions;
 mod machine_config;

@@ -5,53 +5,49 @@ mod verify;
 mod watched;
 
 use std::io;
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 use jiff::Timestamp;
-use rustls::client::danger::ServerCertVerifier;
-use rustls::client::{Resumption, WebPkiServerVerifier};
-use rustls::crypto::CryptoProvider;
-use rustls::time_provider::TimeProvider;
+use rustls::client::Resumption;
 use rustls::{ClientConfig, RootCertStore};
-use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName};
 use talos_config::talosconfig::{Credentials, Identity};
-use talos_pki::{Certificate, Purpose};
+use talos_pki::{Certificate, Name, Purpose};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use crate::dial::Io;
-use crate::{Error, ProxyFailure, Security};
-use verify::{AnyServer, Witness};
+use crate::{Error, Options, ProxyFailure, Security, SystemRoots};
 
 pub use refusal::{Alert, TlsRefusal};
+pub use verify::{Presented, ServerVerifier, VerifierError, server_name};
 pub(crate) use watched::{Record, Watched};
 
 /// Everything about TLS that does not depend on the endpoint.
 pub(crate) struct TlsSetup {
     base: ClientConfig,
-    verifier: Arc<dyn ServerCertVerifier>,
+    verifier: Arc<ServerVerifier>,
 }
 
 impl TlsSetup {
     /// Prepares TLS; a client certificate that a node would refuse is an error here, before anything is dialled.
-    pub(crate) fn new(security: &Security, now: Timestamp) -> Result<Self, Error> {
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let clock = Arc::new(Clock {
-            now,
-            started: Instant::now(),
-        });
-        let verifier: Arc<dyn ServerCertVerifier> = match security {
-            Security::Mutual(credentials) => verifier_for(credentials, provider.clone())?,
-            Security::Maintenance { fingerprints } => {
-                Arc::new(AnyServer::new(fingerprints.clone(), &provider))
+    pub(crate) fn new(options: &Options) -> Result<Self, Error> {
+        let now = options.now;
+        let verifier = Arc::new(match &options.security {
+            Security::Mutual(credentials) => {
+                let roots = roots(credentials, options.system_roots)?;
+                ServerVerifier::new(roots, &[], now).map_err(|_| Error::NoSystemRoots)?
             }
-        };
-        let identity = match security {
+            Security::Maintenance { fingerprints } => {
+                ServerVerifier::of_keys(fingerprints.clone(), now)
+            }
+        });
+        let identity = match &options.security {
             Security::Mutual(credentials) => credentials.identity.as_ref(),
             Security::Maintenance { .. } => None,
         };
-        let builder = ClientConfig::builder_with_details(provider, clock)
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let builder = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&rustls::version::TLS13])
             .map_err(|source| Error::ClientKey { source })?
             .dangerous()
@@ -74,35 +70,34 @@ impl TlsSetup {
     /// Runs the handshake; an error is a refusal, or else trouble with the connection below.
     pub(crate) async fn handshake(
         &self,
-        name: ServerName<'static>,
+        name: Name,
+        server: ServerName<'static>,
         stream: Box<dyn Io>,
     ) -> Result<Watched, Result<TlsRefusal, io::Error>> {
-        let seen = Arc::new(Mutex::new(None));
+        let verifier = Arc::new(self.verifier.for_name(name, server.clone()));
         let mut config = self.base.clone();
         config
             .dangerous()
-            .set_certificate_verifier(Arc::new(Witness::new(self.verifier.clone(), seen.clone())));
+            .set_certificate_verifier(verifier.clone());
         match TlsConnector::from(Arc::new(config))
-            .connect(name, stream)
+            .connect(server, stream)
             .await
         {
             Ok(stream) => Ok(Watched::new(stream)),
             Err(error) => {
-                let leaf = seen.lock().ok().and_then(|mut seen| seen.take());
+                let leaf = verifier.presented().leaf;
                 Err(TlsRefusal::from_handshake(error, leaf.as_deref()))
             }
         }
     }
 }
 
-fn verifier_for(
-    credentials: &Credentials,
-    provider: Arc<CryptoProvider>,
-) -> Result<Arc<dyn ServerCertVerifier>, Error> {
-    let mut roots = RootCertStore::empty();
+/// Collects the authorities of the credentials; only those that name none trust the system's.
+fn roots(credentials: &Credentials, system_roots: SystemRoots) -> Result<RootCertStore, Error> {
     if credentials.authorities.is_empty() {
-        roots = system_roots()?;
+        return read_system_roots(system_roots);
     }
+    let mut roots = RootCertStore::empty();
     for authority in &credentials.authorities {
         roots
             .add(CertificateDer::from(authority.der().to_vec()))
@@ -110,16 +105,12 @@ fn verifier_for(
                 subject: authority.subject().to_string(),
             })?;
     }
-    let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
-        .build()
-        .map_err(|_| Error::NoSystemRoots)?;
-    Ok(verifier)
+    Ok(roots)
 }
 
-fn system_roots() -> Result<RootCertStore, Error> {
-    let found = rustls_native_certs::load_native_certs();
+fn read_system_roots(system_roots: SystemRoots) -> Result<RootCertStore, Error> {
     let mut roots = RootCertStore::empty();
-    let (added, _) = roots.add_parsable_certificates(found.certs);
+    let (added, _) = roots.add_parsable_certificates(system_roots());
     if added == 0 {
         return Err(Error::NoSystemRoots);
     }
@@ -162,11 +153,12 @@ fn to_der(chain: &[Certificate]) -> Vec<CertificateDer<'static>> {
 pub(crate) async fn to_proxy(
     host: &str,
     stream: TcpStream,
+    system_roots: SystemRoots,
 ) -> Result<tokio_rustls::client::TlsStream<TcpStream>, ProxyFailure> {
     let failed = |source: io::Error| ProxyFailure::Tls {
         source: Arc::new(source),
     };
-    let roots = system_roots().map_err(|error| failed(io::Error::other(error)))?;
+    let roots = read_system_roots(system_roots).map_err(|error| failed(io::Error::other(error)))?;
     let name =
         ServerName::try_from(host.to_string()).map_err(|error| failed(io::Error::other(error)))?;
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -179,19 +171,4 @@ pub(crate) async fn to_proxy(
         .connect(name, stream)
         .await
         .map_err(failed)
-}
-
-/// The caller's time, going on at the pace of this machine's clock.
-#[derive(Debug)]
-struct Clock {
-    now: Timestamp,
-    started: Instant,
-}
-
-impl TimeProvider for Clock {
-    fn current_time(&self) -> Option<UnixTime> {
-        let start = self.now.duration_since(Timestamp::UNIX_EPOCH);
-        let since_epoch = Duration::try_from(start).ok()? + self.started.elapsed();
-        Some(UnixTime::since_unix_epoch(since_epoch))
-    }
 }

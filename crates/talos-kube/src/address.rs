@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
+use talos_client::EndpointError;
 use talos_pki::Name;
 
 use crate::Error;
@@ -65,42 +66,23 @@ fn split(text: &str) -> Result<(Name, Option<u16>), Error> {
         text: text.to_owned(),
         problem,
     };
-    let trimmed = text.trim();
-    let rest = match trimmed.split_once("://") {
-        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => rest,
-        Some(_) => return Err(refuse("only https:// is spoken here")),
-        None => trimmed,
-    };
-    let authority = rest.strip_suffix('/').unwrap_or(rest);
-    if authority.contains(['/', '?', '#', '@']) {
-        return Err(refuse("a path or user does not belong here"));
+    let written = talos_client::split(text.trim()).map_err(|error| {
+        refuse(match error {
+            EndpointError::Surplus => "a path or user does not belong here",
+            EndpointError::Bracket => "the bracket is not closed, or no port follows it",
+            EndpointError::Port => "the port is not a number from 1 to 65535",
+            _ => "the host is neither an address nor a name",
+        })
+    })?;
+    if written
+        .scheme
+        .is_some_and(|scheme| !scheme.eq_ignore_ascii_case("https"))
+    {
+        return Err(refuse("only https:// is spoken here"));
     }
-    let (host, port) = if authority.starts_with('[') {
-        let (host, after) = authority
-            .split_once(']')
-            .ok_or_else(|| refuse("the bracket is not closed"))?;
-        let port = match after.strip_prefix(':') {
-            Some(port) => Some(port),
-            None if after.is_empty() => None,
-            None => return Err(refuse("expected a port after the bracket")),
-        };
-        (host.trim_start_matches('['), port)
-    } else if authority.matches(':').count() > 1 {
-        (authority, None)
-    } else {
-        match authority.split_once(':') {
-            Some((host, port)) => (host, Some(port)),
-            None => (authority, None),
-        }
-    };
-    let port = match port.map(str::parse::<u16>) {
-        None => None,
-        Some(Ok(port)) if port != 0 => Some(port),
-        Some(_) => return Err(refuse("the port is not a number from 1 to 65535")),
-    };
-    let name =
-        Name::parse(host).map_err(|_| refuse("the host is neither an address nor a name"))?;
-    Ok((name, port))
+    let host = Name::parse(written.host);
+    let host = host.map_err(|_| refuse("the host is neither an address nor a name"))?;
+    Ok((host, written.port))
 }
 
 #[cfg(test)]
@@ -157,7 +139,7 @@ mod tests {
         );
         check(
             "[fd00::1",
-            "invalid address \"[fd00::1\": the bracket is not closed",
+            "invalid address \"[fd00::1\": the bracket is not closed, or no port follows it",
         );
         check(
             "h/api",

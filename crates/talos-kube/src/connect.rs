@@ -12,21 +12,24 @@ use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
-use talos_client::{DialError, Endpoint, ProxyRules};
+use rustls_pki_types::ServerName;
+use talos_client::{DialError, Endpoint, ProxyRules, SystemRoots};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tower::Service;
 
-use crate::verify::server_name;
 use crate::{Address, Cause};
 
 /// Dials one fixed address, whatever the request's URI says.
 #[derive(Clone)]
 pub(crate) struct Connector {
     pub(crate) address: Address,
+    /// The host of the address, as TLS asks for it.
+    pub(crate) name: ServerName<'static>,
     pub(crate) tls: Arc<ClientConfig>,
     pub(crate) proxy: Arc<ProxyRules>,
+    pub(crate) system_roots: SystemRoots,
     pub(crate) limit: Duration,
 }
 
@@ -41,10 +44,10 @@ impl Connector {
     async fn handshake(&self) -> Result<Tls, DialFailure> {
         let endpoint: Result<Endpoint, _> = self.address.to_string().parse();
         let endpoint = endpoint.map_err(|source| DialFailure::Dial(DialError::Name { source }))?;
-        let stream = talos_client::open(&endpoint, &self.proxy).await;
+        let stream = talos_client::open(&endpoint, &self.proxy, self.system_roots).await;
         let stream: Box<dyn Io> = Box::new(stream.map_err(DialFailure::Dial)?);
         let connector = TlsConnector::from(Arc::clone(&self.tls));
-        let tls = connector.connect(server_name(&self.address.host), stream);
+        let tls = connector.connect(self.name.clone(), stream);
         tls.await.map_err(DialFailure::Handshake)
     }
 }

@@ -171,6 +171,9 @@ pub enum Cause {
     /// The connection was closed or failed in another way.
     #[error("{0}")]
     Connection(String),
+    /// The server's certificate starts in the future: one of the clocks is wrong, or it has just been renewed.
+    #[error("its certificate is not valid yet")]
+    NotYetValid,
     /// The server spoke TLS and refused, or does not speak TLS.
     #[error("TLS: {0}")]
     Tls(String),

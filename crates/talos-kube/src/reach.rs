@@ -7,16 +7,18 @@ use http::header::{AUTHORIZATION, HeaderValue};
 use http::{Request, Uri};
 use hyper_util::client::legacy::Client as HttpClient;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use jiff::Timestamp;
 use kube::client::Body;
-use rustls::ClientConfig;
-use rustls::crypto::{CryptoProvider, aws_lc_rs};
-use talos_client::ProxyRules;
+use rustls::crypto::aws_lc_rs;
+use rustls::{ClientConfig, RootCertStore};
+use rustls_pki_types::CertificateDer;
+use talos_client::{ProxyRules, ServerVerifier, SystemRoots, VerifierError, server_name};
 use talos_pki::{Certificate, Name};
 
 use crate::connect::{self, Connector};
 use crate::kubernetes::Outages;
 use crate::patience::innermost;
-use crate::verify::{self, AnyOf};
+use crate::verify;
 use crate::{Access, Address, Attempt, Cause, Error, Kubernetes, Patience, Progress, Watcher};
 use crate::{DEFAULT_PORT, is_transient};
 
@@ -37,10 +39,15 @@ pub struct Options {
     pub search: Duration,
     /// Told when the API is away and when it is back.
     pub watcher: Watcher,
+    /// The time that certificates are judged at; it goes on from here.
+    pub now: Timestamp,
+    /// Who vouches for a proxy that is spoken to over TLS; servers are trusted for the kubeconfig's authorities alone.
+    pub system_roots: SystemRoots,
 }
 
-impl Default for Options {
-    fn default() -> Self {
+impl Options {
+    /// Makes options with the usual time limits and nothing else.
+    pub fn new(now: Timestamp) -> Self {
         Self {
             endpoint: None,
             nodes: Vec::new(),
@@ -48,6 +55,8 @@ impl Default for Options {
             patience: Patience::default(),
             search: Duration::from_secs(20),
             watcher: Arc::new(|_| {}),
+            now,
+            system_roots: Vec::new,
         }
     }
 }
@@ -59,7 +68,8 @@ impl Default for Options {
 /// nodes, the host of the kubeconfig's server, and `kubernetes.default.svc`.
 ///
 /// # Errors
-/// [`Error::Unreachable`] with every address tried, [`Error::Certificate`], [`Error::Refused`], or [`Error::Address`].
+/// [`Error::Unreachable`] with every address tried, [`Error::Certificate`], [`Error::Refused`], or [`Error::Address`]. What
+/// answers wrongly at one address is an error only once no other address can be hoped for.
 pub async fn reach(access: &Access, options: Options) -> Result<Kubernetes, Error> {
     let endpoint = options
         .endpoint
@@ -83,15 +93,12 @@ pub async fn reach(access: &Access, options: Options) -> Result<Kubernetes, Erro
                 }),
             }
         }
-        // A server that answered, if wrongly, says more than those that did not.
-        if let Some(error) = refusal {
-            return Err(error);
-        }
         let may_pass = attempts.iter().any(|attempt| may_pass(&attempt.cause));
         let pause = options.patience.pause_after(round);
         round += 1;
         if !may_pass || start.elapsed() + pause > options.search {
-            return Err(Error::Unreachable { attempts });
+            // A server that answered, if wrongly, says more than those that did not.
+            return Err(refusal.unwrap_or(Error::Unreachable { attempts }));
         }
         if let Some(attempt) = attempts.first() {
             (options.watcher)(Progress::Away {
@@ -154,29 +161,26 @@ async fn attempt(
     names: &[Name],
     options: &Options,
 ) -> Result<Kubernetes, Failure> {
-    let provider = Arc::new(aws_lc_rs::default_provider());
-    let verifier = AnyOf::new(&access.authorities, names.to_vec(), Arc::clone(&provider)).map_err(
-        |problem| {
-            Failure::Final(Error::Kubeconfig {
-                field: "certificate-authority-data".to_owned(),
-                problem,
-            })
-        },
-    )?;
+    let verifier = verifier(access, names, options.now).map_err(Failure::Final)?;
     let verifier = Arc::new(verifier);
+    let name = server_name(&address.host).ok_or_else(|| Failure::Final(nameless(&address.host)));
     let connector = Connector {
         address: address.clone(),
-        tls: tls(access, Arc::clone(&verifier), provider).map_err(Failure::Final)?,
+        name: name?,
+        tls: tls(access, Arc::clone(&verifier)).map_err(Failure::Final)?,
         proxy: Arc::new(access.proxy.as_ref().unwrap_or(&options.proxy).clone()),
+        system_roots: options.system_roots,
         limit: options.patience.connect,
     };
     if let Err(error) = connector.open().await {
-        return Err(match verifier.seen().refused {
-            Some(refused) => Failure::Final(untrusted(address, &refused, &verifier)),
+        let presented = verifier.presented();
+        return Err(match &presented.refused {
+            Some(refused) if verify::may_pass(refused) => Failure::Silent(Cause::NotYetValid),
+            Some(refused) => Failure::Final(untrusted(address, refused, names, presented.leaf)),
             None => Failure::Silent(connect::cause(&error)),
         });
     }
-    let Some(verified) = verifier.seen().verified else {
+    let Some(verified) = verifier.presented().verified else {
         let nothing = "no certificate was presented".to_owned();
         return Err(Failure::Silent(Cause::Tls(nothing)));
     };
@@ -215,16 +219,37 @@ fn refused(address: &Address, error: kube::Error) -> Failure {
     }
 }
 
-fn tls(
-    access: &Access,
-    verifier: Arc<AnyOf>,
-    provider: Arc<CryptoProvider>,
-) -> Result<Arc<ClientConfig>, Error> {
+fn verifier(access: &Access, names: &[Name], now: Timestamp) -> Result<ServerVerifier, Error> {
+    let refuse = |problem: String| Error::Kubeconfig {
+        field: "certificate-authority-data".to_owned(),
+        problem,
+    };
+    let mut roots = RootCertStore::empty();
+    for authority in &access.authorities {
+        roots
+            .add(authority.clone())
+            .map_err(|error| refuse(error.to_string()))?;
+    }
+    ServerVerifier::new(roots, names, now).map_err(|error| match error {
+        VerifierError::Name { name } => nameless(&name),
+        other => refuse(other.to_string()),
+    })
+}
+
+fn nameless(name: &Name) -> Error {
+    Error::Address {
+        text: name.to_string(),
+        problem: "no certificate can be verified for such a name",
+    }
+}
+
+fn tls(access: &Access, verifier: Arc<ServerVerifier>) -> Result<Arc<ClientConfig>, Error> {
     let refuse = |error: rustls::Error| Error::Kubeconfig {
         field: "client-certificate-data".to_owned(),
         problem: error.to_string(),
     };
-    let builder = ClientConfig::builder_with_provider(provider)
+    let provider = aws_lc_rs::default_provider();
+    let builder = ClientConfig::builder_with_provider(Arc::new(provider))
         .with_safe_default_protocol_versions()
         .map_err(refuse)?
         .dangerous()
@@ -276,14 +301,18 @@ fn absolute(uri: &Uri, authority: &str) -> Result<Uri, tower::BoxError> {
         .build()?)
 }
 
-fn untrusted(address: &Address, refused: &rustls::Error, verifier: &AnyOf) -> Error {
-    let leaf = verifier.seen().leaf;
+fn untrusted(
+    address: &Address,
+    refused: &rustls::Error,
+    names: &[Name],
+    leaf: Option<CertificateDer<'static>>,
+) -> Error {
     let parsed = leaf.and_then(|leaf| Certificate::from_der(&leaf).ok());
     let shown = |names: &[Name]| names.iter().map(ToString::to_string).collect();
     Error::Certificate {
         address: address.clone(),
         problem: verify::in_words(refused),
-        expected: shown(verifier.names()),
+        expected: shown(names),
         presented: parsed.map_or_else(Vec::new, |leaf| shown(leaf.names())),
         name_only: verify::is_name_only(refused),
     }

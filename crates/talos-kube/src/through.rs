@@ -1,6 +1,7 @@
 //! Reaching Kubernetes by way of a Talos node.
 
-use serde_json::Value;
+use std::net::IpAddr;
+
 use talos_client::Node;
 use talos_config::kubeconfig::Kubeconfig;
 
@@ -24,22 +25,10 @@ pub async fn reach_through(
     })?;
     let access = Access::from_kubeconfig(&kubeconfig, None)?;
     options.nodes.extend(node.name().map(str::to_owned));
-    options.nodes.extend(addresses(node).await);
+    // A node that does not tell its addresses only costs candidates.
+    let addresses = node.addresses().await.unwrap_or_default();
+    options
+        .nodes
+        .extend(addresses.iter().map(IpAddr::to_string));
     reach(&access, options).await
-}
-
-/// The addresses of a node without those of its pods; none when it does not tell, which only costs candidates.
-async fn addresses(node: &Node) -> Vec<String> {
-    for id in ["current-no-k8s", "default"] {
-        let found = node.get("network", "NodeAddresses.net.talos.dev", id).await;
-        let Ok(Ok(spec)) = found.map(|found| found.spec()) else {
-            continue;
-        };
-        let list = spec.get("addresses").and_then(Value::as_array);
-        let texts = list.into_iter().flatten().filter_map(Value::as_str);
-        return texts
-            .map(|text| text.split('/').next().unwrap_or(text).to_owned())
-            .collect();
-    }
-    Vec::new()
 }

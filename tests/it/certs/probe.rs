@@ -264,8 +264,10 @@ async fn an_address_that_is_silent_or_closed_does_not_hide_the_next_one() {
         std::future::pending().await
     })
     .await;
-    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let closed = closed.local_addr().unwrap();
+    // Bound, so that nobody else gets it, and not listened on.
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let closed = socket.local_addr().unwrap();
     let options = ProbeOptions {
         timeout: Duration::from_secs(3),
         ..ProbeOptions::default()

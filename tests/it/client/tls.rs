@@ -1,6 +1,9 @@
 //! TLS: who refuses whom, and the keys and certificates that are accepted.
 
+use std::sync::OnceLock;
+
 use jiff::{SignedDuration, Timestamp};
+use rustls_pki_types::CertificateDer;
 use talos_client::{Client, Error, Kind, Security, TlsRefusal};
 use talos_config::talosconfig::{Credentials, Identity, TalosConfig};
 use talos_pki::{
@@ -54,6 +57,26 @@ async fn a_server_under_other_names_lists_them() {
     };
     assert_eq!(wanted, address(&cluster, 0));
     assert!(!names.is_empty() && !names.contains(&wanted), "{names:?}");
+}
+
+#[tokio::test]
+async fn without_authorities_only_the_system_roots_that_are_passed_in_count() {
+    static ROOT: OnceLock<CertificateDer<'static>> = OnceLock::new();
+    let cluster = cluster(1, 0).await;
+    let mut options = options(&cluster, &["os:admin"]);
+    let Security::Mutual(credentials) = &mut options.security else {
+        panic!("{options:?}");
+    };
+    let authority = credentials.authorities.swap_remove(0);
+    assert!(credentials.authorities.is_empty());
+    let error = Client::new(options.clone()).unwrap_err();
+    assert!(matches!(error, Error::NoSystemRoots), "{error:?}");
+
+    ROOT.set(CertificateDer::from(authority.der().to_vec()))
+        .unwrap();
+    options.system_roots = || ROOT.get().cloned().into_iter().collect();
+    let client = Client::new(options).unwrap();
+    node(&client, &cluster, 0).version().await.unwrap();
 }
 
 async fn refused_client(cluster: &Cluster, credentials: Credentials) -> String {

@@ -87,19 +87,14 @@ impl ServerCertVerifier for Recorder {
         &self,
         leaf: &CertificateDer<'_>,
         rest: &[CertificateDer<'_>],
-        _asked_for: &ServerName<'_>,
-        _ocsp: &[u8],
-        _now: UnixTime,
+        asked_for: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
         let chain = std::iter::once(leaf).chain(rest);
         self.seen().presented = chain.map(|certificate| certificate.to_vec()).collect();
-        if let Trust::Authorities {
-            verifier,
-            name,
-            time,
-        } = &self.trust
-        {
-            let verdict = verifier.verify_server_cert(leaf, rest, name, &[], *time);
+        if let Trust::Verified(verifier) = &self.trust {
+            let verdict = verifier.verify_server_cert(leaf, rest, asked_for, ocsp, now);
             self.note(verdict.map(|_| ()));
         }
         Ok(ServerCertVerified::assertion())
@@ -111,7 +106,7 @@ impl ServerCertVerifier for Recorder {
         leaf: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        if let Trust::Authorities { verifier, .. } = &self.trust {
+        if let Trust::Verified(verifier) = &self.trust {
             let verdict = verifier.verify_tls12_signature(message, leaf, signature);
             self.note(verdict.map(|_| ()));
         }
@@ -124,7 +119,7 @@ impl ServerCertVerifier for Recorder {
         leaf: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        if let Trust::Authorities { verifier, .. } = &self.trust {
+        if let Trust::Verified(verifier) = &self.trust {
             let verdict = verifier.verify_tls13_signature(message, leaf, signature);
             self.note(verdict.map(|_| ()));
         }
@@ -134,7 +129,7 @@ impl ServerCertVerifier for Recorder {
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         match &self.trust {
             Trust::Nobody => SCHEMES.to_vec(),
-            Trust::Authorities { verifier, .. } => verifier.supported_verify_schemes(),
+            Trust::Verified(verifier) => verifier.supported_verify_schemes(),
         }
     }
 }

@@ -9,10 +9,14 @@ use tokio_socks::tcp::Socks5Stream;
 use super::{DialError, Io, tcp};
 use crate::proxy::Scheme;
 use crate::tls;
-use crate::{Endpoint, ProxyFailure, ProxyUrl};
+use crate::{Endpoint, ProxyFailure, ProxyUrl, SystemRoots};
 
 /// Opens a byte stream to the endpoint through a proxy.
-pub(super) async fn open(proxy: &ProxyUrl, endpoint: &Endpoint) -> Result<Box<dyn Io>, DialError> {
+pub(super) async fn open(
+    proxy: &ProxyUrl,
+    endpoint: &Endpoint,
+    system_roots: SystemRoots,
+) -> Result<Box<dyn Io>, DialError> {
     let failed = |source| DialError::Proxy {
         proxy: proxy.to_string(),
         source,
@@ -30,7 +34,9 @@ pub(super) async fn open(proxy: &ProxyUrl, endpoint: &Endpoint) -> Result<Box<dy
             .await
             .map_err(failed),
         Scheme::Https => {
-            let stream = tls::to_proxy(proxy.host(), stream).await.map_err(failed)?;
+            let stream = tls::to_proxy(proxy.host(), stream, system_roots)
+                .await
+                .map_err(failed)?;
             connect_method(stream, proxy, endpoint)
                 .await
                 .map_err(failed)
