@@ -15,6 +15,17 @@ pub struct MachineConfig {
     documents: Vec<Value>,
 }
 
+/// Tells whether two texts are the same configuration, whatever their comments and layout.
+///
+/// One that was tried or staged and is not both active and persistent yet is told by this: Talos writes either text anew.
+///
+/// # Errors
+///
+/// If the texts differ and one of them is not YAML.
+pub fn is_same(one: &str, other: &str) -> Result<bool, Error> {
+    Ok(one == other || read_documents(one)? == read_documents(other)?)
+}
+
 /// What a machine is in its cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MachineType {
@@ -215,6 +226,14 @@ mod tests {
 
     const OLD: &str = "version: v1alpha1\nmachine:\n  type: init\n  certSANs: [10.5.0.2]\n  kubelet: {image: k:v1}\ncluster:\n  clusterName: c\n  controlPlane: {endpoint: \"https://h:6443\"}\n  apiServer: {image: \"a:v1\", certSANs: [127.0.0.1]}\n  proxy: {disabled: true}\n";
     const NEW: &str = "version: v1alpha1\nmachine: {type: worker}\n---\napiVersion: v1alpha1\nkind: KubeClusterConfig\nclusterName: d\nendpoint: https://i:6443\n---\napiVersion: v1alpha1\nkind: KubeAPIServerConfig\nimage: a:v2\ncertExtraSANs: [e]\n";
+
+    #[test]
+    fn comments_and_layout_make_no_other_configuration() {
+        assert!(is_same("a: 1 # one\nb: [c]\n", "a: 1\nb:\n    - c\n").unwrap());
+        assert!(!is_same("a: 1\n", "a: 2\n").unwrap());
+        assert!(is_same("a: [", "a: [").unwrap());
+        assert!(is_same("a: [", "a: 1").is_err());
+    }
 
     #[test]
     fn settings_are_found_in_either_form() {
