@@ -144,8 +144,9 @@ impl Pool {
 
     fn attempt(&self, index: usize, cause: DialError) -> Attempt {
         let endpoint = self.slots[index].endpoint.clone();
-        tracing::debug!(%endpoint, error = %cause, "endpoint does not answer");
-        Attempt { endpoint, cause }
+        let attempt = Attempt { endpoint, cause };
+        tracing::debug!(%attempt, "endpoint does not answer");
+        attempt
     }
 
     fn own_slot(&self, node: &str) -> Option<usize> {
