@@ -4,6 +4,8 @@ mod apply;
 #[cfg(unix)]
 mod edit;
 mod file;
+#[cfg(unix)]
+mod interrupt;
 mod nodes;
 mod secrets;
 

@@ -1,10 +1,14 @@
 //! Files on the user's machine: read with the file's name in the error, written atomically.
 
-use std::fs::{File, OpenOptions};
+mod lock;
+
+use std::fs::File;
 use std::io::{ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::error::{Code, Error};
+
+pub(crate) use self::lock::{Protocol, lock};
 
 /// Who may read a file that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,36 +64,6 @@ pub(crate) fn write(path: &Path, content: &[u8], access: Access) -> Result<(), E
         let _ = folder.sync_all();
     }
     Ok(())
-}
-
-/// Holds the lock of a file that several processes change; released when dropped.
-#[derive(Debug)]
-pub(crate) struct Lock(
-    #[expect(dead_code, reason = "the lock lasts as long as the open file")] File,
-);
-
-/// Waits for the lock of `path`, a file `<path>.lock` beside it, and takes it.
-pub(crate) fn lock(path: &Path) -> Result<Lock, Error> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".lock");
-    let lock = PathBuf::from(name);
-    let problem = |error: std::io::Error| {
-        Error::new(Code::Failed, format!("failed to lock {}", path.display())).caused_by(&error)
-    };
-    if let Some(folder) = lock
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-    {
-        make_folder(folder, Access::Owner).map_err(problem)?;
-    }
-    let file = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&lock)
-        .map_err(problem)?;
-    file.lock().map_err(problem)?;
-    Ok(Lock(file))
 }
 
 #[cfg(unix)]
@@ -159,17 +133,6 @@ mod tests {
             2,
             "no temporary file is left"
         );
-    }
-
-    #[test]
-    fn a_lock_is_held_until_dropped() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("config");
-        let held = lock(&path).unwrap();
-        let other = File::open(folder.path().join("config.lock")).unwrap();
-        assert!(other.try_lock().is_err());
-        drop(held);
-        assert!(other.try_lock().is_ok());
     }
 
     #[test]

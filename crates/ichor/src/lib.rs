@@ -16,11 +16,13 @@ mod error;
 mod files;
 mod flags;
 mod io;
+mod masker;
 mod nodes;
 mod output;
 mod report;
 mod runtime;
 mod session;
+mod steps;
 mod times;
 mod values;
 

@@ -1,16 +1,17 @@
 //! Everything that is printed: results to stdout in the chosen format, the rest to stderr, secrets masked on the way.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::str::FromStr;
 
 use comfy_table::{ContentArrangement, Table};
 use serde::Serialize;
 use serde_json::Value;
-use talos_config::mask::Secrets;
+use tokio::sync::oneshot;
 
 use crate::env::Env;
 use crate::error::{Code, Details, Error};
 use crate::io::Io;
+use crate::masker::Masker;
 
 /// How results are printed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -82,8 +83,7 @@ pub(crate) struct Output {
     io: Io,
     format: Format,
     color: bool,
-    secrets: Secrets,
-    show_secrets: bool,
+    masker: Masker,
 }
 
 impl Output {
@@ -95,8 +95,7 @@ impl Output {
             io,
             format: Format::Table,
             color,
-            secrets: Secrets::default(),
-            show_secrets: false,
+            masker: Masker::default(),
         }
     }
 
@@ -111,22 +110,27 @@ impl Output {
 
     /// Stops masking, because the user asked for it.
     pub(crate) fn show_secrets(&mut self) {
-        self.show_secrets = true;
+        self.masker.show();
     }
 
     /// Tells whether secrets are printed as they are.
     pub(crate) fn shows_secrets(&self) -> bool {
-        self.show_secrets
+        self.masker.shows()
+    }
+
+    /// Returns what masks secrets, for a writer of its own.
+    pub(crate) fn masker(&self) -> Masker {
+        self.masker.clone()
     }
 
     /// Remembers a secret value: from now on it is masked wherever it appears.
     pub(crate) fn learn_secret(&mut self, value: &str) {
-        self.secrets.add(value);
+        self.masker.learn(|secrets| secrets.add(value));
     }
 
     /// Remembers the secrets of a document, such as a machine config: from now on they are masked wherever they appear.
     pub(crate) fn learn_secrets_of(&mut self, document: &str) {
-        self.secrets.collect(document);
+        self.masker.learn(|secrets| secrets.collect(document));
     }
 
     /// Tells whether a person reads the results.
@@ -233,14 +237,20 @@ impl Output {
         let _ = self.io.stderr.flush();
     }
 
-    /// Reads one line of input.
-    pub(crate) fn read_line(&mut self) -> Result<String, Error> {
-        let mut line = Vec::new();
-        let mut byte = [0];
-        while self.io.stdin.read(&mut byte)? == 1 && byte != *b"\n" {
-            line.extend(byte);
-        }
-        Ok(String::from_utf8_lossy(&line).into_owned())
+    /// Reads one line of input, on a thread of its own: nothing else can be given up while a person thinks.
+    pub(crate) async fn read_line(&mut self) -> Result<String, Error> {
+        let mut stdin = std::mem::replace(&mut self.io.stdin, Box::new(std::io::empty()));
+        let (sender, receiver) = oneshot::channel();
+        std::thread::spawn(move || {
+            let line = line_of(&mut *stdin);
+            // Whoever asked may have been interrupted meanwhile.
+            let _ = sender.send((stdin, line));
+        });
+        let (stdin, line) = receiver.await.map_err(|error| {
+            Error::new(Code::Failed, "failed to read the answer").caused_by(&error)
+        })?;
+        self.io.stdin = stdin;
+        Ok(line?)
     }
 
     /// Prints what is wrong with the command line, or the help that was asked for, and returns the exit code.
@@ -319,16 +329,13 @@ impl Output {
 
     /// Masks what is secret in a text: values learned so far, and what looks secret by itself.
     pub(crate) fn mask(&self, text: &str) -> String {
-        if self.show_secrets {
-            return text.to_owned();
-        }
-        self.secrets.mask(text)
+        self.masker.mask(text)
     }
 
     fn value<T: Serialize + ?Sized>(&self, value: &T) -> Result<Value, Error> {
         let mut value =
             serde_json::to_value(value).map_err(|error| Error::of(Code::Failed, &error))?;
-        if !self.show_secrets {
+        if !self.masker.shows() {
             self.mask_value(&mut value);
         }
         Ok(value)
@@ -336,7 +343,7 @@ impl Output {
 
     fn mask_value(&self, value: &mut Value) {
         match value {
-            Value::String(text) => *text = self.secrets.mask(text),
+            Value::String(text) => *text = self.masker.mask(text),
             Value::Array(items) => items.iter_mut().for_each(|item| self.mask_value(item)),
             Value::Object(fields) => fields.values_mut().for_each(|field| self.mask_value(field)),
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
@@ -369,6 +376,16 @@ pub(crate) fn column_list(headers: Vec<String>) -> Table {
     table
 }
 
+/// Reads one line, byte by byte: what follows belongs to whoever reads next.
+fn line_of(stdin: &mut dyn Read) -> std::io::Result<String> {
+    let mut line = Vec::new();
+    let mut byte = [0];
+    while stdin.read(&mut byte)? == 1 && byte != *b"\n" {
+        line.extend(byte);
+    }
+    Ok(String::from_utf8_lossy(&line).into_owned())
+}
+
 /// Says where it failed, unless the message does.
 fn place(details: &Details) -> Option<String> {
     let said = |place: &&String| !details.message.contains(place.as_str());
@@ -382,5 +399,43 @@ fn place(details: &Details) -> Option<String> {
         (Some(node), _) => Some(node.clone()),
         (None, Some(endpoint)) if details.node.is_none() => Some(endpoint.clone()),
         (None, _) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, channel};
+
+    use super::*;
+
+    /// A person who types what is sent.
+    struct Typing(Receiver<u8>);
+
+    impl Read for Typing {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            Ok(self.0.recv().map_or(0, |byte| {
+                buffer[0] = byte;
+                1
+            }))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_question_can_be_given_up_while_nobody_answers() {
+        let (sender, receiver) = channel();
+        let io = Io {
+            stdin: Box::new(Typing(receiver)),
+            stdout: Box::new(Vec::new()),
+            stderr: Box::new(Vec::new()),
+            stdin_is_terminal: true,
+            stdout_is_terminal: true,
+            stderr_is_terminal: true,
+        };
+        let mut output = Output::new(io, &Env::default());
+        for byte in *b"yes\n" {
+            sender.send(byte).unwrap();
+        }
+        assert_eq!(output.read_line().await.unwrap(), "yes");
+        assert!(futures::poll!(std::pin::pin!(output.read_line())).is_pending());
     }
 }

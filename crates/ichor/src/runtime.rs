@@ -23,6 +23,15 @@ impl Runtime {
             })
     }
 
+    /// Ends the runtime without waiting for what still runs: whoever asked for that has gone.
+    ///
+    /// Dropping it would wait for blocking work, such as the look-up of a name.
+    pub(crate) fn end(self) {
+        if let Some(runtime) = Rc::into_inner(self.0) {
+            runtime.shutdown_background();
+        }
+    }
+
     /// Runs work that may be dropped at any point: the first Ctrl-C ends it.
     pub(crate) fn run<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
         self.0.block_on(async {
@@ -51,11 +60,15 @@ impl Runtime {
             };
             tokio::select! {
                 result = work(Interrupt(receiver)) => result,
-                () = twice => Err(interrupted()),
+                () = twice => Err(interrupted().hint(TORN)),
             }
         })
     }
 }
+
+/// How to go on after work was ended in the middle of a step.
+const TORN: &str =
+    "what was under way may be done or not: look, then run the same command again to go on";
 
 /// Makes the error of a run that the user stopped.
 pub(crate) fn interrupted() -> Error {
@@ -67,6 +80,11 @@ pub(crate) fn interrupted() -> Error {
 pub(crate) struct Interrupt(watch::Receiver<bool>);
 
 impl Interrupt {
+    /// Tells whether the user asked to stop.
+    pub(crate) fn is_asked(&self) -> bool {
+        *self.0.borrow()
+    }
+
     /// Waits until the user asks to stop.
     pub(crate) async fn wait(&mut self) {
         if self.0.wait_for(|asked| *asked).await.is_err() {
@@ -114,5 +132,20 @@ impl Signals {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending().await
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_does_not_wait_for_blocking_work() {
+        let runtime = Runtime::start().unwrap();
+        let (sender, receiver) = std::sync::mpsc::channel::<()>();
+        runtime.0.spawn_blocking(move || receiver.recv());
+        runtime.end();
+        // The work could only end now.
+        drop(sender);
     }
 }

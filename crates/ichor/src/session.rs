@@ -8,7 +8,7 @@ use crate::error::{Code, Error};
 use crate::flags;
 use crate::io::Io;
 use crate::output::{Format, Output};
-use crate::runtime::Runtime;
+use crate::runtime::{Runtime, interrupted};
 
 /// What a verb works with: global flags, environment, output, and the way to its cluster.
 pub(crate) struct Session {
@@ -19,6 +19,7 @@ pub(crate) struct Session {
     /// Where to print.
     pub(crate) output: Output,
     runtime: Option<Runtime>,
+    interrupted: Option<Error>,
 }
 
 impl Session {
@@ -46,12 +47,42 @@ impl Session {
         if !self.output.is_interactive() {
             return refused("not confirmed, and there is no terminal to ask at");
         }
-        self.output.prompt(&format!("{what} [y/N] "));
-        let answer = self.output.read_line()?;
+        let answer = self.ask(&format!("{what} [y/N] "))?;
         match answer.trim() {
             "y" | "Y" | "yes" => Ok(()),
             _ => refused("not confirmed"),
         }
+    }
+
+    /// Puts a question to the person at the terminal and returns the line they answer with.
+    pub(crate) fn ask(&mut self, question: &str) -> Result<String, Error> {
+        let runtime = self.runtime()?;
+        let output = &mut self.output;
+        // Once the runtime has listened for Ctrl-C, nothing else ends the program: it has to listen here too.
+        let answer = runtime.run(async {
+            output.prompt(question);
+            output.read_line().await
+        });
+        if answer
+            .as_ref()
+            .is_err_and(|error| error.code() == Code::Interrupted)
+        {
+            // Ends the line of the question.
+            self.output.note("");
+        }
+        answer
+    }
+
+    /// Remembers that the user asked to stop and that the run did so at a safe point: it ends with exit code 130 once its
+    /// results are printed. `left` are the nodes that are still to be done.
+    pub(crate) fn stopped(&mut self, left: &[String]) {
+        self.interrupted = Some(interrupted().hint(match left {
+            [] => "every node was finished all the same".to_owned(),
+            left => format!(
+                "nodes under way were finished; run the same command with -n {} to go on",
+                left.join(",")
+            ),
+        }));
     }
 }
 
@@ -72,38 +103,30 @@ pub(crate) fn run(args: Vec<OsString>, env: Env, io: Io) -> u8 {
         output.show_secrets();
     }
     if cli.global.verbose {
-        tell_more();
+        output.masker().tell_more();
     }
     let mut session = Session {
         global: cli.global,
         env,
         output,
         runtime: None,
+        interrupted: None,
     };
     let result = cli.command.run(&mut session).and_then(|outcome| {
         session.output.flush()?;
         Ok(outcome)
     });
-    match result {
-        Ok(outcome) => outcome.exit(),
-        Err(error) => {
+    let exit = match (result, session.interrupted.take()) {
+        (Ok(outcome), None) => outcome.exit(),
+        (Ok(_), Some(error)) | (Err(error), _) => {
             // What was printed before the failure still belongs to the reader.
             let _ = session.output.flush();
             session.output.error(&error);
             error.code().exit()
         }
+    };
+    if let Some(runtime) = session.runtime.take() {
+        runtime.end();
     }
+    exit
 }
-
-/// Has the libraries tell on stderr what they try, such as which endpoint does not answer and why.
-fn tell_more() {
-    let subscriber = tracing_subscriber::fmt()
-        .with_env_filter(LIBRARIES)
-        .with_writer(std::io::stderr)
-        .without_time();
-    // Only a second run in the same process finds one set, and that one does the same.
-    let _ = subscriber.try_init();
-}
-
-/// Whose words are shown, and up to which level.
-const LIBRARIES: &str = "talos_client=debug,talos_kube=debug,talos_certs=debug,talos_upgrade=debug";

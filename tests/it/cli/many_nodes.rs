@@ -110,4 +110,6 @@ async fn an_endpoint_that_does_not_answer_is_passed_over_and_told_when_asked() {
     let verbose = lab.run(&["version", "-n", &lab.nodes[2], "-v"]);
     assert_eq!(verbose.code, Some(0), "{verbose:?}");
     assert!(verbose.stderr.contains(&lab.nodes[0]), "{verbose:?}");
+    // The whole chain of causes, down to what the system said.
+    assert!(verbose.stderr.contains("onnection refused"), "{verbose:?}");
 }

@@ -58,7 +58,7 @@ fn a_context_is_added_from_files_and_described() {
     // The lock is not litter of a failed run.
     assert_eq!(
         files(&home.path().join(".talos")),
-        ["config", "config.lock"]
+        [".config.ichor-lock", "config"]
     );
 
     let ran = home.run(&["config", "info"]);

@@ -1,10 +1,13 @@
 //! `ichor kubeconfig`.
 
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
 use serde_json::json;
 use talos_config::kubeconfig::Kubeconfig;
 use talos_sim::Options;
 
-use super::private;
+use super::{files, private};
 use crate::cli::program::{Lab, Ran};
 
 async fn lab() -> Lab {
@@ -42,6 +45,32 @@ async fn it_is_written_where_kubernetes_looks_for_it() {
         ("admin@cluster-1", lab.cluster.endpoint())
     );
     assert!(!ran.stderr.contains("PRIVATE"));
+    // A lock that is left there stops every program built on client-go.
+    assert_eq!(files(&lab.home.path().join(".kube")), ["config"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_lock_of_kubectl_is_waited_for() {
+    let lab = lab().await;
+    let lock = lab.home.file(".kube/config.lock", "");
+    let mut command = lab.home.command(&["kubeconfig", "-n", &lab.nodes[0]]);
+    let ran = tokio::task::block_in_place(|| {
+        let mut child = command
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = String::new();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        while !said.contains("waiting for the lock of") {
+            assert_ne!(stderr.read_line(&mut said).unwrap(), 0, "{said}");
+        }
+        assert!(!lab.home.path().join(".kube/config").exists());
+        std::fs::remove_file(lock).unwrap();
+        Ran::from(child.wait_with_output().unwrap())
+    });
+    done(&ran);
+    assert_eq!(files(&lab.home.path().join(".kube")), ["config"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use talos_sim::Options;
+use talos_sim::{Options, TalosVersion};
 
 use super::{active, done, refused};
 use crate::cli::program::{Lab, Ran};
@@ -162,5 +162,33 @@ async fn a_dry_run_shows_what_editing_would_change() {
     let ran = edit(&lab, "change 's/cluster-1/edited/' \"$1\"", &["--dry-run"]);
     done(&ran);
     assert!(ran.stdout.contains("+    clusterName: edited"), "{ran:?}");
+    assert_eq!(lab.changes(), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mode_that_the_node_does_not_have_is_refused_before_anything_is_edited() {
+    let lab = Lab::start(Options {
+        talos_version: TalosVersion::V1_14,
+        ..Options::default()
+    })
+    .await;
+    let ran = edit(&lab, "touch opened", &["--mode", "reboot"]);
+    refused(&ran, 2, &["has no mode reboot", "use --mode auto"]);
+    assert!(!lab.home.path().join("opened").exists());
+    assert_eq!(kept(&lab), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interrupted_editor_ends_the_run_and_later_nodes_are_not_edited() {
+    let lab = Lab::start(Options::default()).await;
+    let nodes = lab.nodes.join(",");
+    let script = "echo once >>opened; kill -INT $$";
+    let ran = edit(&lab, script, &["-n", &nodes]);
+    assert_eq!(ran.code, Some(130), "{ran:?}");
+    let opened = std::fs::read_to_string(lab.home.path().join("opened")).unwrap();
+    assert_eq!(opened, "once\n");
+    for words in ["the text is kept in", "not started", "to go on"] {
+        assert!(ran.stderr.contains(words), "{words:?} in {ran:?}");
+    }
     assert_eq!(lab.changes(), Vec::<String>::new());
 }

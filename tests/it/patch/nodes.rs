@@ -207,6 +207,23 @@ async fn a_tried_configuration_is_kept_by_a_patch_that_changes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_ends_a_trial_is_warned_of_before_it_is_done() {
+    let lab = Lab::start(Options::default()).await;
+    let node = &lab.nodes[0];
+    let tried = ["-p", "machine: {nodeLabels: {tried: a}}", "--mode", "try"];
+    done(&lab.run(&[&["patch", "mc", "-n", node], &tried[..]].concat()));
+    let apply = "/machine.MachineService/ApplyConfiguration";
+    let faults = lab.cluster.nodes()[0].faults();
+    faults.fail(apply, tonic::Code::Internal, "no");
+    let ran = lab.run(&["patch", "mc", "-n", node, "-p", ENDPOINT_PATCH]);
+    refused(
+        &ran,
+        1,
+        &["warning:", "is being tried or staged, and is replaced"],
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_a_patch_gets_wrong_is_named_and_nothing_is_sent() {
     let lab = Lab::start(Options::default()).await;
     let cases: [(&str, &[&str]); 7] = [

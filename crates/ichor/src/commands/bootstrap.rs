@@ -36,14 +36,9 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
         return Err(not_implemented("recovering etcd from a snapshot"));
     }
     let target = session.changing_one("bootstrap")?;
-    let runtime = session.runtime()?;
-    let results = runtime.run(async {
-        Ok(target
-            .each(async |node| {
-                node.bootstrap().await?;
-                Ok(Bootstrapped { accepted: true })
-            })
-            .await)
+    let results = session.change_each(&target, async |node| {
+        node.bootstrap().await?;
+        Ok(Bootstrapped { accepted: true })
     })?;
     report(&mut session.output, &results, |output, answered| {
         for (node, _) in answered {

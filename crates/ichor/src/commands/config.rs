@@ -9,7 +9,7 @@ use talos_config::talosconfig::TalosConfig;
 
 use crate::env::TalosconfigPlace;
 use crate::error::{Code, Error, Outcome};
-use crate::files::{self, Access};
+use crate::files::{self, Access, Protocol};
 use crate::output::OutputArgs;
 use crate::session::Session;
 
@@ -169,7 +169,7 @@ fn edit<T>(
         // Says where it was looked for.
         session.talosconfig()?;
     }
-    let lock = files::lock(&path)?;
+    let lock = files::lock(&path, Protocol::Own, session)?;
     let (old, text) = match path.exists() {
         true => (true, files::read(&path)?),
         false => (false, TalosConfig::EMPTY.to_owned()),

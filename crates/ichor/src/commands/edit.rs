@@ -11,7 +11,9 @@ use super::patch::input;
 use super::patch::order::{Order, OrderArgs};
 use crate::error::{Code, Error, Outcome};
 use crate::output::OutputArgs;
+use crate::report::NodeResult;
 use crate::session::Session;
+use crate::steps::{left, not_started};
 
 /// Edit the machine config of nodes
 ///
@@ -38,20 +40,42 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
     let order = args.order.order();
     let target = session.changing(order.verb("edit"))?;
-    let mut results = Vec::with_capacity(target.nodes.len());
+    let mut results: Vec<NodeResult<Change>> = Vec::with_capacity(target.nodes.len());
+    let mut stopped = false;
     for (name, node) in target.handles() {
+        if stopped {
+            results.push((name.to_owned(), Err(not_started().node(name))));
+            continue;
+        }
         let result = edit(session, name, &node, order).map_err(|error| error.node(name));
-        results.push((name.to_owned(), result));
+        stopped = match &result {
+            Ok(edited) => edited.stop,
+            Err(error) => error.code() == Code::Interrupted,
+        };
+        results.push((name.to_owned(), result.map(|edited| edited.change)));
+    }
+    if stopped {
+        session.stopped(&left(&results));
     }
     change::show(&mut session.output, order, &results)
 }
 
+/// How the edit of one node ended.
+struct Edited {
+    change: Change,
+    /// Whether the user asked to stop meanwhile.
+    stop: bool,
+}
+
 /// Lets the user edit the configuration of one node until the node takes it or the user gives up.
-fn edit(session: &mut Session, name: &str, node: &Node, order: Order) -> Result<Change, Error> {
+fn edit(session: &mut Session, name: &str, node: &Node, order: Order) -> Result<Edited, Error> {
     let runtime = session.runtime()?;
     let current = runtime.run(Current::read(node))?;
     session.output.learn_secrets_of(current.text());
     let active = current.active()?;
+    // Nothing that is edited could make these better.
+    change::check_mode(&current, order)?;
+    change::warn_pending(&mut session.output, name, &current, order);
     let mut draft = Draft::new(&session.env, name, &active.text)?;
     let mut refused: Option<String> = None;
     let mut problem: Option<Error> = None;
@@ -59,7 +83,10 @@ fn edit(session: &mut Session, name: &str, node: &Node, order: Order) -> Result<
         let text = draft.edit(problem.as_ref())?;
         if text.trim().is_empty() || text == active.text {
             draft.discard();
-            return Ok(Change::unchanged("edit cancelled, nothing was changed"));
+            return Ok(Edited {
+                change: Change::unchanged("edit cancelled, nothing was changed"),
+                stop: false,
+            });
         }
         session.output.learn_secrets_of(&text);
         if refused.as_ref() == Some(&text) {
@@ -77,18 +104,17 @@ fn edit(session: &mut Session, name: &str, node: &Node, order: Order) -> Result<
                     warnings: Vec::new(),
                     expected: Some(active.version.clone()),
                 };
-                runtime.run(change::apply(
-                    node,
-                    &current,
-                    made,
-                    order,
-                    session.output.shows_secrets(),
-                ))
+                let shown = session.output.shows_secrets();
+                runtime.run_steps(async |interrupt| {
+                    let change = change::apply(node, &current, made, order, shown).await?;
+                    let stop = interrupt.is_asked();
+                    Ok(Edited { change, stop })
+                })
             });
         match attempt {
-            Ok(change) => {
+            Ok(edited) => {
                 draft.discard();
-                return Ok(change);
+                return Ok(edited);
             }
             Err(error) if matches!(error.code(), Code::Invalid | Code::RefusedByNode) => {
                 refused = Some(text);

@@ -6,7 +6,7 @@ use serde::Serialize;
 use talos_config::kubeconfig::{Conflict, Kubeconfig, Merged, Resolution};
 
 use crate::error::{Code, Error, Outcome};
-use crate::files::{self, Access};
+use crate::files::{self, Access, Protocol};
 use crate::output::OutputArgs;
 use crate::session::Session;
 
@@ -94,9 +94,7 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
         session.output.bytes(text.text().as_bytes())?;
         return Ok(Outcome::Done);
     }
-    let lock = files::lock(&path)?;
-    let document = write(&args, &path, incoming, session)?;
-    drop(lock);
+    let document = write(&args, &path, &incoming, session)?;
     say(session, &document)
 }
 
@@ -140,12 +138,44 @@ fn usual_file(session: &Session) -> Result<PathBuf, Error> {
 }
 
 /// Writes the file; an existing one is merged into, unless it holds nothing.
+///
+/// The lock is not held while a person is asked: if the file is another one afterwards, all is done and asked again.
 fn write(
     args: &Args,
     path: &Path,
-    incoming: Kubeconfig,
+    incoming: &Kubeconfig,
     session: &mut Session,
 ) -> Result<Written, Error> {
+    loop {
+        let existing = existing(args, path)?;
+        let (text, document) = merged(args, path, &existing, incoming, session)?;
+        let _lock = files::lock(path, Protocol::Kubeconfig, session)?;
+        if self::existing(args, path)? != existing {
+            continue;
+        }
+        if text != existing {
+            files::write(path, text.as_bytes(), Access::Owner)?;
+        }
+        return Ok(document);
+    }
+}
+
+/// Returns what is merged into: nothing if the file does not exist or is replaced.
+fn existing(args: &Args, path: &Path) -> Result<String, Error> {
+    match path.exists() && args.merge {
+        true => files::read(path),
+        false => Ok(String::new()),
+    }
+}
+
+/// Makes the text of the file.
+fn merged(
+    args: &Args,
+    path: &Path,
+    existing: &str,
+    incoming: &Kubeconfig,
+    session: &mut Session,
+) -> Result<(String, Written), Error> {
     let mut document = Written {
         path: path.display().to_string(),
         merged: false,
@@ -153,35 +183,25 @@ fn write(
         renamed: Vec::new(),
         overwritten: Vec::new(),
     };
-    let existing = match path.exists() && args.merge {
-        true => files::read(path)?,
-        false => String::new(),
-    };
+    let name = args.force_context_name.as_deref();
     if existing.trim().is_empty() {
-        let config = named(incoming, args.force_context_name.as_deref())?;
+        let config = named(incoming.clone(), name)?;
         document.context = config.current().map(str::to_owned);
-        files::write(path, config.text().as_bytes(), Access::Owner)?;
-        return Ok(document);
+        return Ok((config.text().to_owned(), document));
     }
-    let mut config =
-        Kubeconfig::parse(path.display().to_string(), &existing).map_err(unreadable)?;
+    let mut config = Kubeconfig::parse(path.display().to_string(), existing).map_err(unreadable)?;
     let mut failure = None;
     let merged = config
-        .merge(
-            &incoming,
-            args.force_context_name.as_deref(),
-            &mut |conflict| resolve(args, conflict, session, &mut failure),
-        )
+        .merge(incoming, name, &mut |conflict| {
+            resolve(args, conflict, session, &mut failure)
+        })
         .map_err(unreadable)?;
     if let Some(error) = failure {
         return Err(error);
     }
-    if config.text() != existing {
-        files::write(path, config.text().as_bytes(), Access::Owner)?;
-    }
     document.merged = true;
     tell(&mut document, merged);
-    Ok(document)
+    Ok((config.text().to_owned(), document))
 }
 
 /// Decides about a conflict: `--force` replaces, a person is asked, a script gets a new name.
@@ -200,10 +220,8 @@ fn resolve(
     }
     let Conflict { kind, name } = conflict;
     loop {
-        session.output.prompt(&format!(
-            "{kind} {name:?} exists and differs: (r)ename or (o)verwrite? "
-        ));
-        match session.output.read_line() {
+        let question = format!("{kind} {name:?} exists and differs: (r)ename or (o)verwrite? ");
+        match session.ask(&question) {
             Ok(answer) if matches!(answer.trim(), "r" | "rename") => return Resolution::Rename,
             Ok(answer) if matches!(answer.trim(), "o" | "overwrite") => {
                 return Resolution::Overwrite;

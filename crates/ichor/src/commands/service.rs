@@ -80,13 +80,9 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
     };
     let id = args.id.unwrap_or_default();
     let target = session.changing(&format!("{} {id}", name(args.action)))?;
-    let results = session.runtime()?.run(async {
-        Ok(target
-            .each(async |node| {
-                let message = node.drive_service(&id, action).await?;
-                Ok(Driven { message })
-            })
-            .await)
+    let results = session.change_each(&target, async |node| {
+        let message = node.drive_service(&id, action).await?;
+        Ok(Driven { message })
     })?;
     report(&mut session.output, &results, |output, answered| {
         for (node, driven) in answered {

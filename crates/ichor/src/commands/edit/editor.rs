@@ -1,11 +1,12 @@
 //! The text that is edited, in a file that only the user can read and that is never lost.
 
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 
 use crate::env::Env;
 use crate::error::{Code, Error};
 use crate::files::{self, Access};
+use crate::runtime::interrupted;
 
 /// What lines of ours at the top of the file begin with.
 const MARK: &str = "# ichor: ";
@@ -53,6 +54,7 @@ impl Draft {
         self.text = body(&text).to_owned();
         match status {
             Ok(status) if status.success() => Ok(self.text.clone()),
+            Ok(status) if was_interrupted(status) => Err(self.lost(interrupted())),
             Ok(status) => Err(self.lost(Error::new(
                 Code::Failed,
                 format!("the editor `{}` ended with {status}", self.editor),
@@ -127,6 +129,20 @@ impl Draft {
         command.args(words).arg(&self.path);
         command
     }
+}
+
+/// Tells whether Ctrl-C ended the editor, or the shell that ran it.
+fn was_interrupted(status: ExitStatus) -> bool {
+    const SHELL: i32 = 130;
+    #[cfg(unix)]
+    {
+        use std::os::unix::process::ExitStatusExt;
+        const SIGINT: i32 = 2;
+        if status.signal() == Some(SIGINT) {
+            return true;
+        }
+    }
+    status.code() == Some(SHELL)
 }
 
 /// Returns a text without the lines of ours at its top.

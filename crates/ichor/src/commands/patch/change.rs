@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use talos_client::{ApplyMode, MachineConfig, Node};
+use talos_config::machine::is_same;
 use talos_config::{diff, mask};
 
 use super::order::Order;
@@ -72,7 +73,9 @@ impl Current {
     /// Returns whether a configuration was tried or staged and is not both active and persistent yet.
     fn is_pending(&self) -> bool {
         match (&self.active, &self.persistent) {
-            (Some(active), Some(persistent)) => active.text != persistent.text,
+            (Some(active), Some(persistent)) => !is_same(&active.text, &persistent.text)
+                // What cannot be read is the same only if it is so letter by letter.
+                .unwrap_or(false),
             _ => false,
         }
     }
@@ -147,32 +150,50 @@ pub(crate) fn apply_all(
     currents: Vec<NodeResult<Current>>,
     make: &dyn Fn(&Current) -> Result<Made, Error>,
 ) -> Result<Outcome, Error> {
-    let runtime = session.runtime()?;
     let mut plans = BTreeMap::new();
     for (name, current) in currents {
         let plan = current.and_then(|current| {
             session.output.learn_secrets_of(current.text());
-            let made = make(&current).map_err(|error| error.node(&name))?;
+            let made = check_mode(&current, order)
+                .and_then(|()| make(&current))
+                .map_err(|error| error.node(&name))?;
             session.output.learn_secrets_of(&made.text);
+            warn_pending(&mut session.output, &name, &current, order);
             Ok((current, made))
         });
         plans.insert(name, plan);
     }
     let shown = session.output.shows_secrets();
-    let results = runtime.run(async {
-        let work = target.each(async |node| {
-            let name = node.name().unwrap_or_default();
-            match plans.get(name) {
-                Some(Ok((current, made))) => {
-                    apply(&node, current, made.clone(), order, shown).await
-                }
-                Some(Err(error)) => Err(error.clone()),
-                None => Err(Error::new(Code::Failed, "the node was not read")),
-            }
-        });
-        Ok(work.await)
+    let results = session.change_each(target, async |node| {
+        let name = node.name().unwrap_or_default();
+        match plans.get(name) {
+            Some(Ok((current, made))) => apply(&node, current, made.clone(), order, shown).await,
+            Some(Err(error)) => Err(error.clone()),
+            None => Err(Error::new(Code::Failed, "the node was not read")),
+        }
     })?;
     show(&mut session.output, order, &results)
+}
+
+/// Refuses a mode that the node's version of Talos does not have.
+pub(crate) fn check_mode(current: &Current, order: Order) -> Result<(), Error> {
+    if order.mode != ApplyMode::Reboot || !has_no_reboot_mode(current.talos()) {
+        return Ok(());
+    }
+    Err(Error::new(
+        Code::Invalid,
+        format!("Talos {} has no mode reboot", current.talos()),
+    )
+    .hint("use --mode auto, and `ichor reboot` if the machine shall start over"))
+}
+
+/// Warns, while it can still be stopped, that applying a configuration ends what is being tried or staged.
+pub(crate) fn warn_pending(output: &mut Output, node: &str, current: &Current, order: Order) {
+    if !order.dry_run && current.is_pending() {
+        output.warn(&format!(
+            "{node}: a configuration is being tried or staged, and is replaced"
+        ));
+    }
 }
 
 /// Gives a node a configuration, or tells in a dry run what it would do.
@@ -197,13 +218,6 @@ pub(crate) async fn apply(
         warnings: made.warnings,
         diff: difference,
     };
-    if order.mode == ApplyMode::Reboot && has_no_reboot_mode(current.talos()) {
-        return Err(Error::new(
-            Code::Invalid,
-            format!("Talos {} has no mode reboot", current.talos()),
-        )
-        .hint("use --mode auto, and `ichor reboot` if the machine shall start over"));
-    }
     match (order.dry_run, change.changed) {
         // Only a reboot is something to ask for when nothing changes.
         (false, false) if !pending && order.mode != ApplyMode::Reboot => {
@@ -238,11 +252,6 @@ pub(crate) fn show(
         for (node, change) in answered {
             for warning in &change.warnings {
                 output.warn(&format!("{node}: {warning}"));
-            }
-            if change.pending && !order.dry_run {
-                output.warn(&format!(
-                    "{node}: the configuration that was tried or staged is replaced"
-                ));
             }
             if order.dry_run && !change.diff.is_empty() {
                 let diff = change.diff.replacen(
@@ -318,6 +327,28 @@ mod tests {
             summary("with a reboot: type has changed\n--- a\n+++ b\n"),
             "with a reboot: type has changed"
         );
+    }
+
+    fn check_pending(active: &str, persistent: Option<&str>, pending: bool) {
+        let config = |text: &str| MachineConfig {
+            id: String::new(),
+            version: String::new(),
+            text: text.to_owned(),
+        };
+        let current = Current {
+            active: Some(config(active)),
+            persistent: persistent.map(config),
+            talos: None,
+        };
+        assert_eq!(current.is_pending(), pending, "{active:?} {persistent:?}");
+    }
+
+    #[test]
+    fn a_configuration_is_pending_if_it_means_something_else() {
+        check_pending("a: 1", Some("a: 2"), true);
+        check_pending("a: 1 # one\n", Some("a: 1\n"), false);
+        check_pending("a: [", Some("a: 1"), true);
+        check_pending("a: 1", None, false);
     }
 
     #[test]
