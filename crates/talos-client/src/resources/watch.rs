@@ -1,9 +1,11 @@
 //! Watching resources, across dropped connections.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::pin::Pin;
 use std::time::Duration;
 
 use talos_api::cosi::resource as wire;
+use tokio::time::Instant;
 
 use super::{Resource, read, state};
 use crate::nodes::Messages;
@@ -96,7 +98,23 @@ pub struct Watch {
     seen: BTreeMap<String, Resource>,
     repeated: Option<BTreeMap<String, Resource>>,
     failures: u32,
+    /// When the next try begins; kept here, so that a caller who stops waiting does not put it off.
+    next_try: Option<Instant>,
+    opening: Option<Opening>,
+    /// What ended the watch, until it is told.
+    broken: Option<Error>,
     ended: bool,
+}
+
+type Opened = (Messages<wire::WatchResponse>, wire::WatchResponse);
+
+/// A try that is under way.
+struct Opening(Pin<Box<dyn Future<Output = Result<Opened>> + Send>>);
+
+impl std::fmt::Debug for Opening {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Opening")
+    }
 }
 
 #[derive(Debug)]
@@ -132,9 +150,13 @@ impl Node {
             seen: BTreeMap::new(),
             repeated: None,
             failures: 0,
+            next_try: None,
+            opening: None,
+            broken: None,
             ended: false,
         };
-        watch.open().await?;
+        let opened = watch.open().0.await?;
+        watch.stand(opened)?;
         Ok(watch)
     }
 }
@@ -142,7 +164,7 @@ impl Node {
 impl Watch {
     /// Waits for the next event. After an error the watch has ended, and there is nothing more.
     ///
-    /// Dropping the future loses no event.
+    /// Dropping the future loses no event, and no progress of a try to go on.
     ///
     /// # Errors
     /// The node ended the watch, such as after a reboot, when the place to go on from is forgotten
@@ -152,26 +174,43 @@ impl Watch {
             if let Some(event) = self.events.pop_front() {
                 return Ok(Some(event));
             }
+            if let Some(error) = self.broken.take() {
+                return Err(error);
+            }
             if self.ended {
                 return Ok(None);
             }
-            match self.advance().await {
-                Ok(()) => {}
-                Err(error) if self.can_resume(&error) => self.interrupted(error),
-                Err(error) => {
-                    self.ended = true;
-                    return Err(error);
-                }
+            if let Err(error) = self.advance().await {
+                self.failed(error);
             }
+        }
+    }
+
+    /// Takes in a failure. What was seen before it comes first.
+    fn failed(&mut self, error: Error) {
+        if self.can_resume(&error) {
+            self.interrupted(error);
+        } else {
+            self.ended = true;
+            self.broken = Some(error);
         }
     }
 
     async fn advance(&mut self) -> Result<()> {
         let Some(messages) = &mut self.messages else {
-            tokio::time::sleep(self.options.backoff.wait(self.failures)).await;
-            self.open().await?;
+            if let Some(next_try) = self.next_try {
+                tokio::time::sleep_until(next_try).await;
+            }
+            let opening = match self.opening.take() {
+                Some(opening) => opening,
+                None => self.open(),
+            };
+            let opened = self.opening.insert(opening).0.as_mut().await;
+            self.opening = None;
+            let opened = opened?;
+            self.events.push_back(WatchEvent::Resumed);
+            self.stand(opened)?;
             self.failures = 0;
-            self.events.push_front(WatchEvent::Resumed);
             return Ok(());
         };
         match messages.next().await? {
@@ -183,22 +222,29 @@ impl Watch {
         }
     }
 
-    async fn open(&mut self) -> Result<()> {
-        let request = self.request();
-        let starts_over = self.bookmark.is_none();
-        let patience = Some(self.node.request_timeout());
-        let mut messages = self
-            .node
-            .stream(Some(&self.target.resource_type), patience, async |wire| {
-                state(wire).watch(request).await
-            })
-            .await?;
-        // The first message is empty and says that the watch stands.
-        let first = messages.next().await?;
-        let first = first.ok_or_else(|| messages.context.answer("ended before it began"))?;
-        messages.patience = None;
+    /// Begins to open the watch; the first message is empty and says that it stands.
+    fn open(&self) -> Opening {
+        let (node, request) = (self.node.clone(), self.request());
+        Opening(Box::pin(async move {
+            let patience = Some(node.request_timeout());
+            let kind = request.r#type.clone();
+            let mut messages = node
+                .stream(Some(&kind), patience, async |wire| {
+                    state(wire).watch(request).await
+                })
+                .await?;
+            let first = messages.next().await?;
+            let first = first.ok_or_else(|| messages.context.answer("ended before it began"))?;
+            messages.patience = None;
+            Ok((messages, first))
+        }))
+    }
+
+    /// Goes on with a watch that was opened.
+    fn stand(&mut self, (messages, first): Opened) -> Result<()> {
+        let starts_over = self.bookmark.is_none() && !self.seen.is_empty();
+        self.repeated = starts_over.then(|| self.seen.clone());
         self.messages = Some(messages);
-        self.repeated = (starts_over && !self.seen.is_empty()).then(|| self.seen.clone());
         self.take(first)
     }
 
@@ -361,9 +407,11 @@ impl Watch {
     fn interrupted(&mut self, error: Error) {
         self.messages = None;
         self.failures += 1;
+        let wait = self.options.backoff.wait(self.failures);
+        self.next_try = Some(Instant::now() + wait);
         self.events.push_back(WatchEvent::Interrupted {
             cause: Box::new(error),
-            wait: self.options.backoff.wait(self.failures),
+            wait,
         });
     }
 }
@@ -384,5 +432,95 @@ mod tests {
             .map(|failures| backoff.wait(*failures).as_millis())
             .collect();
         assert_eq!(waits, [250, 500, 1000, 8000, 10_000, 10_000]);
+    }
+
+    /// A watch that never stood.
+    fn watch(options: WatchOptions) -> Watch {
+        let security = crate::Security::Maintenance {
+            fingerprints: Vec::new(),
+        };
+        let now = jiff::Timestamp::UNIX_EPOCH;
+        let made = crate::Options::new(vec!["127.0.0.1".to_string()], security, now);
+        Watch {
+            node: crate::Client::new(made).unwrap().node("n"),
+            target: Target {
+                namespace: "runtime".to_string(),
+                resource_type: "Services.v1alpha1.talos.dev".to_string(),
+                id: None,
+            },
+            options,
+            messages: None,
+            events: VecDeque::new(),
+            bookmark: None,
+            seen: BTreeMap::new(),
+            repeated: None,
+            failures: 0,
+            next_try: None,
+            opening: None,
+            broken: None,
+            ended: false,
+        }
+    }
+
+    fn broken(watch: &Watch) -> Error {
+        Error::WatchBroken {
+            call: watch.call(),
+            source: NodeMessage("gone".to_string()),
+        }
+    }
+
+    #[tokio::test]
+    async fn what_was_seen_before_an_error_in_the_same_message_comes_first() {
+        let mut watch = watch(WatchOptions {
+            contents_first: false,
+            ..WatchOptions::default()
+        });
+        let event = |kind: wire::EventType| wire::Event {
+            event_type: kind.into(),
+            ..Default::default()
+        };
+        let message = wire::WatchResponse {
+            event: vec![
+                event(wire::EventType::Bootstrapped),
+                event(wire::EventType::Errored),
+            ],
+        };
+        let error = watch.take(message).unwrap_err();
+        watch.failed(error);
+        let first = watch.next().await.unwrap();
+        assert!(matches!(first, Some(WatchEvent::Bootstrapped)), "{first:?}");
+        let then = watch.next().await;
+        assert!(matches!(then, Err(Error::WatchBroken { .. })), "{then:?}");
+        assert!(watch.next().await.unwrap().is_none());
+    }
+
+    #[tokio::test]
+    async fn a_caller_that_stops_waiting_does_not_put_off_the_next_try() {
+        let mut watch = watch(WatchOptions::default());
+        let error = broken(&watch);
+        watch.failed(error);
+        let told = watch.next().await.unwrap();
+        assert!(
+            matches!(told, Some(WatchEvent::Interrupted { .. })),
+            "{told:?}"
+        );
+        let next_try = watch.next_try;
+        assert!(futures::poll!(Box::pin(watch.next())).is_pending());
+        assert_eq!(watch.next_try, next_try);
+
+        // A try that takes a few looks, and callers who look only once.
+        watch.next_try = None;
+        let failure = broken(&watch);
+        watch.opening = Some(Opening(Box::pin(async {
+            for _ in 0..5 {
+                tokio::task::yield_now().await;
+            }
+            Err(failure)
+        })));
+        for _ in 0..5 {
+            assert!(futures::poll!(Box::pin(watch.next())).is_pending());
+        }
+        let told = futures::poll!(Box::pin(watch.next()));
+        assert!(told.is_ready(), "{told:?}");
     }
 }
