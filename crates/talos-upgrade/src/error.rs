@@ -138,7 +138,7 @@ pub enum Error {
     #[error("{}", list(.failures))]
     NotPruned {
         /// What failed, an error for each object.
-        failures: Vec<Error>,
+        failures: Vec<Self>,
     },
     /// An object of the manifests could not be brought up to date.
     #[error("{object}: {problem}")]
