@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::yaml::{Kind, Node, Stream};
 
 /// Fields whose value is secret, in lower case.
-const NAMES: [&str; 20] = [
+const NAMES: [&str; 21] = [
     "aescbcencryptionsecret",
     "apitoken",
     "auth",
@@ -26,6 +26,7 @@ const NAMES: [&str; 20] = [
     "refresh-token",
     "secret",
     "secretboxencryptionsecret",
+    "serviceencryptionkey",
     "sharedsecret",
     "token",
     "token-secret",
@@ -71,16 +72,35 @@ pub(super) fn in_line(line: &str) -> Option<Range<usize>> {
     let is_secret =
         is_secret_name(name) || (name == "key" && is_private_key(value.trim_matches(['"', '\''])));
     let opens = value.starts_with(['{', '[', '|', '>', '&', '*', '#', super::OPEN]);
-    let empty = matches!(value, "" | "\"\"" | "''" | "null" | "~" | "true" | "false");
+    let bare = value.trim_end_matches(',');
+    let empty = matches!(bare, "" | "\"\"" | "''" | "null" | "~" | "true" | "false");
     if !is_secret || opens || empty {
         return None;
     }
     let start = body.len() - value.len();
+    let in_flow = body[..colon].contains('{');
     let length = match value.chars().next() {
-        Some(quote @ ('"' | '\'')) => value[1..].find(quote).map_or(value.len(), |at| at + 2),
-        _ => value.find([' ', ',', '}']).unwrap_or(value.len()),
+        Some(quote @ ('"' | '\'')) => quoted_length(value, quote),
+        _ if in_flow => value.find([',', '}']).unwrap_or(value.len()),
+        // A value without quotes takes the rest of its line, spaces included.
+        _ => value.find(" #").unwrap_or(value.len()),
     };
     Some(start..start + length)
+}
+
+/// Returns the length of a quoted value with its quotes; all of the text if the closing quote is missing.
+fn quoted_length(value: &str, quote: char) -> usize {
+    let mut escaped = false;
+    for (at, c) in value.char_indices().skip(1) {
+        if escaped {
+            escaped = false;
+        } else if c == '\\' && quote == '"' {
+            escaped = true;
+        } else if c == quote {
+            return at + 1;
+        }
+    }
+    value.len()
 }
 
 /// Returns what a value of a Secret's `data` says, if it is base64 of text.
@@ -107,6 +127,8 @@ fn collect(value: &Value, name: &str, secret: bool, found: &mut Vec<String>) {
             }
         },
         Value::Number(number) if secret || is_secret_name(name) => found.push(number.to_string()),
+        // A key as a list of bytes is hidden as a whole; its bytes are no values to look for elsewhere.
+        Value::Array(items) if items.iter().all(Value::is_number) => {}
         Value::Array(items) => items
             .iter()
             .for_each(|item| collect(item, name, secret, found)),
@@ -154,6 +176,9 @@ fn replace_in(node: &mut Node, name: &str, secret: bool, by: &mut dyn FnMut(&str
             };
             node.assign(Value::String(masked));
         }
+        Kind::List if (secret || is_secret_name(name)) && is_bytes(node) => {
+            node.assign(Value::String(by(super::MASK)));
+        }
         Kind::List => {
             for index in 0..node.len() {
                 if let Some(item) = node.item_mut(index) {
@@ -174,6 +199,13 @@ fn replace_in(node: &mut Node, name: &str, secret: bool, by: &mut dyn FnMut(&str
             }
         }
     }
+}
+
+/// Returns whether a list holds nothing but numbers, and some.
+fn is_bytes(node: &Node) -> bool {
+    node.value()
+        .as_array()
+        .is_some_and(|items| !items.is_empty() && items.iter().all(Value::is_number))
 }
 
 /// Replaces the secrets of a text that is documents itself.
@@ -220,6 +252,14 @@ fn find(text: &str, name: &str, secret: bool) -> Found {
     {
         return Found::Documents;
     }
+    // Environments are lists of NAME=value too.
+    if let Some((variable, value)) = text.split_once('=')
+        && !variable.contains(char::is_whitespace)
+        && !value.is_empty()
+        && is_secret_name(variable)
+    {
+        return Found::Parts(vec![text.len() - value.len()..text.len()]);
+    }
     let parts = in_url(text);
     if parts.is_empty() {
         Found::Nothing
@@ -241,7 +281,11 @@ fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     // Variables of an environment carry their meaning in their name too.
     NAMES.contains(&name.as_str())
+        || name.contains("password")
+        || name.contains("passphrase")
         || [
+            "authkey",
+            "_api_key",
             "_token",
             "_password",
             "_secret",

@@ -182,3 +182,48 @@ fn a_masked_text_stays_as_it_is() {
     let masked = "token: '******'\nkey: ******\n";
     assert_eq!(Secrets::new().mask(masked), masked);
 }
+
+#[test]
+fn a_secret_of_several_words_is_hidden_to_its_end() {
+    for (line, hidden) in [
+        ("password: correct horse battery", "password: ******"),
+        ("  token: a b c # old", "  token: ****** # old"),
+        (r#"password: "a\"b c" # x"#, "password: ****** # x"),
+        ("{token: abc, name: d}", "{token: ******, name: d}"),
+        (
+            "+ registryPasswordX: abc def",
+            "+ registryPasswordX: ******",
+        ),
+    ] {
+        assert_eq!(Secrets::new().mask(line), hidden);
+    }
+}
+
+#[test]
+fn nothing_is_hidden_where_a_secret_is_empty() {
+    for line in [
+        r#"    "aescbcEncryptionSecret": "","#,
+        r#"    "token": null,"#,
+        "secret: ''",
+    ] {
+        assert_eq!(Secrets::new().mask(line), line);
+    }
+}
+
+#[test]
+fn a_key_of_bytes_is_hidden_as_a_whole_and_its_bytes_elsewhere_are_not() {
+    let spec = json!({"serviceEncryptionKey": [62, 97, 169], "port": 62, "ports": [97]});
+    assert_eq!(
+        value(&spec),
+        json!({"serviceEncryptionKey": MASK, "port": 62, "ports": [97]})
+    );
+}
+
+#[test]
+fn variables_of_an_environment_list_are_hidden_by_their_names() {
+    let spec = json!({"environment": ["TS_AUTHKEY=tskey-123456", "MODE=fast"]});
+    assert_eq!(
+        value(&spec),
+        json!({"environment": [format!("TS_AUTHKEY={MASK}"), "MODE=fast"]})
+    );
+}
