@@ -6,6 +6,7 @@ use futures::{StreamExt as _, TryStreamExt as _};
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::Value;
 use talos_client::{Client, Node as Machine, Resource};
+use talos_config::machine::is_same;
 use talos_kube::{Component, Kubernetes, Node};
 
 use crate::manifests::live::Live;
@@ -179,7 +180,7 @@ pub(crate) async fn configurations(
         // It is absent until the first change where the configuration came from the platform.
         None => false,
         Some(persistent) => {
-            let same = config::is_same(&active.text, &persistent.text);
+            let same = is_same(&active.text, &persistent.text);
             !same.map_err(|source| Error::Config {
                 node: node.to_owned(),
                 source: Box::new(source),
