@@ -2,9 +2,9 @@
 
 mod lock;
 
-use std::fs::File;
-use std::io::{ErrorKind, Write};
-use std::path::Path;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
 
 use crate::error::{Code, Error};
 
@@ -19,16 +19,24 @@ pub(crate) enum Access {
     Everyone,
 }
 
+/// The largest file that is read: twice what Talos takes as one message.
+const LARGEST: u64 = 64 << 20;
+
 /// Reads a text file.
 pub(crate) fn read(path: &Path) -> Result<String, Error> {
-    let bytes = std::fs::read(path).map_err(|error| {
-        let code = if error.kind() == ErrorKind::NotFound {
-            Code::Invalid
-        } else {
-            Code::Failed
-        };
-        Error::new(code, format!("failed to read {}", path.display())).caused_by(&error)
-    })?;
+    let unreadable = |error: std::io::Error| {
+        Error::new(Code::Invalid, format!("failed to read {}", path.display())).caused_by(&error)
+    };
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes))
+        .map_err(unreadable)?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(Error::new(
+            Code::Invalid,
+            format!("{} is larger than 64 MiB", path.display()),
+        ));
+    }
     String::from_utf8(bytes).map_err(|_| {
         Error::new(
             Code::Invalid,
@@ -38,12 +46,20 @@ pub(crate) fn read(path: &Path) -> Result<String, Error> {
 }
 
 /// Writes a file so that a reader sees the old or the new content and never a part: temporary file beside it, fsync,
-/// rename. Folders that are missing are made (mode 0700 for credentials). A symbolic link stays one.
+/// rename. Folders that are missing are made (mode 0700 for credentials). A symbolic link stays one, and what is no
+/// regular file, such as a pipe or a device, is written to as it is.
 pub(crate) fn write(path: &Path, content: &[u8], access: Access) -> Result<(), Error> {
     let problem = |error: std::io::Error| {
         Error::new(Code::Failed, format!("failed to write {}", path.display())).caused_by(&error)
     };
-    let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let target = behind_links(path).map_err(problem)?;
+    if std::fs::metadata(&target).is_ok_and(|existing| !existing.is_file()) {
+        return OpenOptions::new()
+            .write(true)
+            .open(&target)
+            .and_then(|mut file| file.write_all(content))
+            .map_err(problem);
+    }
     let folder = match target.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
@@ -64,6 +80,20 @@ pub(crate) fn write(path: &Path, content: &[u8], access: Access) -> Result<(), E
         let _ = folder.sync_all();
     }
     Ok(())
+}
+
+/// Follows symbolic links, also to a file that is not there yet.
+fn behind_links(path: &Path) -> std::io::Result<PathBuf> {
+    /// What Linux follows at most.
+    const MOST: usize = 40;
+    let mut target = path.to_owned();
+    for _ in 0..MOST {
+        match std::fs::read_link(&target) {
+            Ok(next) => target = target.parent().unwrap_or(Path::new("")).join(next),
+            Err(_) => return Ok(target),
+        }
+    }
+    Err(std::io::Error::other("too many symbolic links"))
 }
 
 #[cfg(unix)]
@@ -98,7 +128,8 @@ fn set_mode(_file: &File, _target: &Path, _access: Access) -> std::io::Result<()
     Ok(())
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
@@ -133,6 +164,43 @@ mod tests {
             2,
             "no temporary file is left"
         );
+    }
+
+    #[test]
+    fn a_link_to_a_file_that_is_not_there_yet_stays_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, link) = (folder.path().join("sub/file"), folder.path().join("link"));
+        std::os::unix::fs::symlink("sub/file", &link).unwrap();
+        write(&link, b"one", Access::Owner).unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(std::fs::read(&path).unwrap(), b"one");
+        let round = folder.path().join("round");
+        std::os::unix::fs::symlink("round", &round).unwrap();
+        assert!(write(&round, b"one", Access::Owner).is_err());
+        assert!(round.is_symlink());
+    }
+
+    #[test]
+    fn a_pipe_is_written_to_and_stays_a_pipe() {
+        use std::os::unix::fs::FileTypeExt;
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        let reader = std::thread::spawn({
+            let pipe = pipe.clone();
+            move || std::fs::read(pipe).unwrap()
+        });
+        write(&pipe, b"one", Access::Owner).unwrap();
+        assert_eq!(reader.join().unwrap(), b"one");
+        assert!(std::fs::metadata(&pipe).unwrap().file_type().is_fifo());
+    }
+
+    #[test]
+    fn what_cannot_be_a_text_file_is_invalid_input() {
+        for path in ["/", "/dev/zero"] {
+            assert_eq!(read(Path::new(path)).unwrap_err().code(), Code::Invalid);
+        }
     }
 
     #[test]

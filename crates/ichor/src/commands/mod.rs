@@ -6,7 +6,8 @@
 //! flattens [`OutputArgs`](crate::output::OutputArgs). Global flags are in `session.global`, never declared again.
 //!
 //! `run` is synchronous; a verb that talks to nodes takes `session.runtime()?` and calls `run(async { .. })`, or
-//! `run_steps(|interrupt| async { .. })` if it must not be torn in the middle. Results over nodes go through
+//! `run_steps(|interrupt| async { .. })` if it must not be torn in the middle; one that changes nodes calls
+//! `session.change_each(&target, async |node| ..)`, which does that for each of them. Results over nodes go through
 //! [`report`](crate::report::report), which makes the JSON document, the error lines and the exit code.
 
 pub(crate) mod apply_config;
