@@ -196,3 +196,51 @@ async fn a_reader_behind_nat_cannot_judge_what_is_not_forwarded() {
     assert_eq!(endpoint.source, EndpointSource::KubePrismConfigs);
     assert_eq!(endpoint.url, cluster.endpoint());
 }
+
+#[tokio::test]
+async fn a_node_that_hides_its_machine_type_may_be_a_control_plane() {
+    let options = talos_sim::Options {
+        controlplanes: 1,
+        workers: 1,
+        ..talos_sim::Options::default()
+    };
+    let cluster = Cluster::start(options).await.unwrap();
+    for node in cluster.nodes() {
+        node.store()
+            .destroy("config", "MachineTypes.config.talos.dev", "machine-type")
+            .unwrap();
+    }
+    let report = Asker::admin(&cluster).report(&[]).await;
+    assert_eq!(
+        lines(&report),
+        ["apid served", "apid served", "kube-apiserver served"],
+        "{report:#?}"
+    );
+    assert!(report.incomplete);
+    let [not_checked] = report.not_checked.as_slice() else {
+        panic!("{report:#?}");
+    };
+    assert_eq!(not_checked.node, cluster.nodes()[1].address().to_string());
+    assert_eq!(not_checked.kind, Some(ServerKind::KubeApiserver));
+    let why = &not_checked.why;
+    assert!(
+        why.starts_with("connection refused") && why.contains("it may be a control plane: "),
+        "{why}"
+    );
+}
+
+#[tokio::test]
+async fn a_reader_without_a_kubeconfig_cannot_judge_who_issued_what_kube_apiserver_presents() {
+    let cluster = Cluster::start(talos_sim::Options::default()).await.unwrap();
+    let reader = Asker {
+        roles: &["os:reader"],
+        ..Asker::admin(&cluster)
+    };
+    let report = reader.report(&[]).await;
+    assert!(!report.has_findings() && report.incomplete, "{report:#?}");
+    let why = report.not_checked.iter().map(|left_out| &left_out.why);
+    assert!(
+        why.eq(["issuer not checked: no authority known"]),
+        "{report:#?}"
+    );
+}
