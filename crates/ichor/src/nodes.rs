@@ -28,7 +28,7 @@ impl Choice<'_> {
             )
             .hint("name nodes with -n, or give the context a list with `ichor config node`"));
         }
-        Ok(distinct(nodes))
+        distinct(nodes)
     }
 
     /// Returns the nodes to change: those named, or the context's with `--all-nodes`.
@@ -57,7 +57,7 @@ impl Choice<'_> {
             )
             .hint("name nodes with -n, or give the context a list with `ichor config node`"));
         }
-        Ok(distinct(nodes))
+        distinct(nodes)
     }
 }
 
@@ -73,15 +73,21 @@ pub(crate) fn only(nodes: Vec<String>, verb: &str) -> Result<String, Error> {
     }
 }
 
-/// Drops empty and repeated names, keeping the order.
-fn distinct(nodes: &[String]) -> Vec<String> {
+/// Drops repeated names, keeping the order.
+///
+/// An empty name is an error: it is what an unset variable of a script leaves, and no work on no node is a success.
+fn distinct(nodes: &[String]) -> Result<Vec<String>, Error> {
     let mut kept: Vec<String> = Vec::with_capacity(nodes.len());
     for node in nodes.iter().map(|node| node.trim()) {
-        if !node.is_empty() && !kept.iter().any(|seen| seen == node) {
+        if node.is_empty() {
+            return Err(Error::new(Code::Usage, "the name of a node is empty")
+                .hint("look at what -n was given, and at the nodes of the context"));
+        }
+        if !kept.iter().any(|seen| seen == node) {
             kept.push(node.to_owned());
         }
     }
-    kept
+    Ok(kept)
 }
 
 #[cfg(test)]
@@ -133,6 +139,13 @@ mod tests {
         check(&["b"], &["a"], true, Ok(&["b"]), Err(()));
         check(&[], &[], false, Err(()), Err(()));
         check(&[], &[], true, Err(()), Err(()));
+    }
+
+    #[test]
+    fn an_empty_name_is_no_node() {
+        check(&[""], &["a"], false, Err(()), Err(()));
+        check(&["a", " "], &["a"], false, Err(()), Err(()));
+        check(&[], &[""], true, Err(()), Err(()));
     }
 
     #[test]
