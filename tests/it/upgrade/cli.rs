@@ -229,6 +229,34 @@ async fn a_worker_is_no_node_to_ask() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_is_down_is_passed_over() {
+    let options = Options {
+        controlplanes: 2,
+        forward_all: true,
+        ..behind_nat()
+    };
+    let lab = Lab::start(options).await;
+    let down = |node: usize| {
+        lab.cluster.nodes()[node].faults().fail(
+            "/machine.MachineService/Kubeconfig",
+            tonic::Code::Unavailable,
+            "no route to host",
+        );
+    };
+    down(0);
+    let ran = upgrade(&lab, &["--to", "1.34.0", "--dry-run"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    down(1);
+    let ran = upgrade(&lab, &["--to", "1.34.0", "--dry-run", "-o", "json"]);
+    assert_eq!(ran.code, Some(7), "{ran:?}");
+    let error = ran.error();
+    let causes = error["causes"].to_string();
+    for node in &lab.nodes[..2] {
+        assert!(causes.contains(node.as_str()), "{error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn bad_values_are_told_before_anything_is_dialed() {
     let lab = Lab::start(Options::default()).await;
     for (args, expected) in [

@@ -89,7 +89,7 @@ impl Lab {
         self.carry_out_with(plan, timing(), watch).await
     }
 
-    async fn carry_out_with(
+    pub(super) async fn carry_out_with(
         &self,
         plan: &Plan,
         timing: Timing,

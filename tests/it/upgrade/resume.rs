@@ -1,12 +1,13 @@
 //! Upgrades that begin in the middle, or end there.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use talos_kube::Component;
 use talos_sim::Options;
-use talos_upgrade::{Action, Blocked, Error, Event, Place, Stop};
+use talos_upgrade::{Action, Blocked, Error, Event, Place, Stop, Timing};
 
-use super::lab::{Lab, request};
+use super::lab::{Lab, request, timing};
 
 #[tokio::test]
 async fn a_second_run_writes_nothing() {
@@ -146,4 +147,91 @@ async fn a_pod_that_never_gets_ready_is_named_and_the_rest_left_alone() {
     assert!(text.ends_with("the new pod is not ready"), "{text}");
     assert!(error.hint().unwrap().contains("run the same command again"));
     assert_eq!(lab.writes(), 2);
+}
+
+#[tokio::test]
+async fn a_stop_among_the_manifests_ends_the_run_before_the_next_object() {
+    let mut lab = Lab::start(Options::default()).await;
+    let plan = lab.plan(&request()).await;
+    let stop = lab.stop.clone();
+    let watch = move |event: &Event| {
+        if let Event::Manifest { .. } = event {
+            stop.request();
+        }
+    };
+    let error = lab.carry_out_watched(&plan, watch).await.unwrap_err();
+    let Error::Interrupted { next, report } = &error else {
+        panic!("{error}");
+    };
+    assert_eq!(next, "applying DaemonSet/kube-system/kube-proxy");
+    assert_eq!(report.manifests_changed, Vec::<String>::new());
+    lab.stop = Stop::default();
+    let report = lab.upgrade().await;
+    assert_eq!(
+        report.manifests_changed,
+        ["DaemonSet/kube-system/kube-proxy"]
+    );
+}
+
+const PULLS: [&str; 2] = [
+    "/machine.ImageService/Pull",
+    "/machine.MachineService/ImagePull",
+];
+
+#[tokio::test]
+async fn a_pull_that_takes_forever_can_be_stopped_and_ends_by_itself() {
+    let lab = Lab::start(Options::default()).await;
+    for method in PULLS {
+        let faults = lab.node("controlplane-1").faults();
+        faults.delay(method, Duration::from_secs(3600));
+    }
+    let plan = lab.plan(&request()).await;
+    let short = Timing {
+        pull: Duration::from_millis(20),
+        ..timing()
+    };
+    let error = lab.carry_out_with(&plan, short, |_| {}).await.unwrap_err();
+    let Error::Pull { failures } = &error else {
+        panic!("{error}");
+    };
+    assert!(!failures.is_empty());
+    let stop = lab.stop.clone();
+    let watch = move |event: &Event| {
+        if let Event::Pulling { .. } = event {
+            stop.request();
+        }
+    };
+    let error = lab.carry_out_watched(&plan, watch).await.unwrap_err();
+    assert!(matches!(error, Error::Interrupted { .. }), "{error}");
+    assert_eq!(lab.writes(), 0);
+}
+
+#[tokio::test]
+async fn a_node_that_does_not_answer_for_a_while_is_asked_again_during_a_run() {
+    let lab = Arc::new(Lab::start(Options::default()).await);
+    let plan = lab.plan(&request()).await;
+    let watched = Arc::clone(&lab);
+    let watch = move |event: &Event| {
+        let Event::Written {
+            component: Component::KubeApiserver,
+            ..
+        } = event
+        else {
+            return;
+        };
+        let lab = Arc::clone(&watched);
+        let read = "/cosi.resource.State/Get";
+        let fault = (tonic::Code::Unavailable, "starting");
+        let faults = lab.node("controlplane-1").faults();
+        faults.fail(read, fault.0, fault.1);
+        let before = lab.calls("State/Get").len();
+        tokio::spawn(async move {
+            while lab.calls("State/Get").len() < before + 8 {
+                tokio::task::yield_now().await;
+            }
+            lab.node("controlplane-1").faults().restore(read);
+        });
+    };
+    let report = lab.carry_out_watched(&plan, watch).await;
+    assert_eq!(report.unwrap().changed.len(), 6);
 }

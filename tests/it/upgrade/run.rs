@@ -285,3 +285,40 @@ async fn objects_that_left_the_manifests_are_pruned() {
         0
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_others_put_into_the_inventory_during_a_run_stays() {
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::api::{Api, Patch, PatchParams};
+
+    let lab = Lab::start(Options::default()).await;
+    let maps: Api<ConfigMap> = Api::namespaced(lab.kubernetes.client(), "kube-system");
+    let inventory = "talos-bootstrap-manifests-inventory";
+    let proxy = "kube-system_kube-proxy_apps_DaemonSet";
+    let theirs = "kube-system_theirs__ConfigMap";
+    // So that the run has something to add.
+    let without = Patch::Merge(serde_json::json!({"data": {proxy: null}}));
+    let params = PatchParams::default();
+    maps.patch(inventory, &params, &without).await.unwrap();
+    let plan = lab.plan(&request()).await;
+    let watched = maps.clone();
+    let report = lab
+        .carry_out_watched(&plan, move |event| {
+            // The run has read the inventory and not yet saved it.
+            let Event::Manifest { .. } = event else {
+                return;
+            };
+            let change = serde_json::json!({"data": {theirs: ""}});
+            let (patch, params) = (Patch::Merge(change), PatchParams::default());
+            let patched = watched.patch(inventory, &params, &patch);
+            tokio::task::block_in_place(|| {
+                tokio::runtime::Handle::current().block_on(patched).unwrap();
+            });
+        })
+        .await;
+    report.unwrap();
+    let data = maps.get(inventory).await.unwrap().data.unwrap();
+    for key in [theirs, proxy] {
+        assert!(data.contains_key(key), "{key}: {data:?}");
+    }
+}
