@@ -258,7 +258,8 @@ fn find(text: &str, name: &str, secret: bool) -> Found {
         && !value.is_empty()
         && is_secret_name(variable)
     {
-        return Found::Parts(vec![text.len() - value.len()..text.len()]);
+        let whole = text.len() - value.len()..text.len();
+        return Found::Parts(std::iter::once(whole).collect());
     }
     let parts = in_url(text);
     if parts.is_empty() {

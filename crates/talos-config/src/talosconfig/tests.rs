@@ -372,7 +372,7 @@ fn a_merge_renames_what_is_taken() {
     );
     // Sorted, so that the outcome is always the same: the newcomer one takes one-1 first.
     check(
-        "contexts: {one-1: {}, one: {}}",
+        "contexts: {one-1: {endpoints: [b]}, one: {}}",
         &["one->one-1", "one-1->one-1-1"],
         "one",
         &["one", "one-1", "one-1-1"],
