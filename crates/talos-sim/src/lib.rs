@@ -42,6 +42,4 @@ pub use faults::{Faults, Reach, ServedCertificate};
 pub use kubernetes::{KubeChange, KubeFaults, KubeRequest};
 pub use node::{MachineType, Node};
 pub use options::{Options, Platform, TalosVersion};
-pub use store::{
-    Change, ChangeKind, Changes, Draft, Lost, Metadata, Phase, Resource, Spec, Store,
-};
+pub use store::{Change, ChangeKind, Changes, Draft, Lost, Metadata, Phase, Resource, Spec, Store};
