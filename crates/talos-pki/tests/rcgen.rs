@@ -1,5 +1,7 @@
 //! Certificates that another library issued: rcgen makes them, this crate reads and judges them.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests may unwrap")]
+
 use jiff::Timestamp;
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType,
@@ -101,7 +103,10 @@ fn a_foreign_authority_is_not_taken_for_another() {
             authorities,
             ..Expectation::default()
         };
-        assert_eq!(judge(&[leaf.clone()], &expectation, now).len(), findings);
+        assert_eq!(
+            judge(std::slice::from_ref(&leaf), &expectation, now).len(),
+            findings
+        );
     }
 }
 
@@ -116,7 +121,7 @@ fn a_client_certificate_serves_no_server() {
             ..Expectation::default()
         };
         assert_eq!(
-            judge(&[leaf.clone()], &expectation, now).len(),
+            judge(std::slice::from_ref(&leaf), &expectation, now).len(),
             findings,
             "{role:?}"
         );

@@ -260,6 +260,8 @@ fn bad_input_is_named_and_changes_nothing() {
         "\"h:port\" is not an endpoint",
     );
     refused(Some(FILE), &["config", "endpoint"], 2, "ENDPOINT");
+    refused(Some(FILE), &["config", "node", ""], 2, "a node is empty");
+    refused(Some(FILE), &["config", "add", ""], 2, "a context is empty");
     refused(Some(FILE), &["config", "merge", "nowhere"], 2, "nowhere");
     refused(
         Some(FILE),

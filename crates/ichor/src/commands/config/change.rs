@@ -44,6 +44,8 @@ pub(crate) struct Removed {
 }
 
 pub(super) fn add(args: &AddArgs, session: &mut Session) -> Result<Outcome, Error> {
+    named("context", std::slice::from_ref(&args.name))?;
+    named("node", &session.global.nodes)?;
     let field = |path: &Option<std::path::PathBuf>| path.as_deref().map(encoded).transpose();
     let context = Context {
         endpoints: checked(&session.global.endpoints)?,
@@ -81,6 +83,7 @@ pub(super) fn endpoint(args: &EndpointArgs, session: &mut Session) -> Result<Out
 }
 
 pub(super) fn node(args: &NodeArgs, session: &mut Session) -> Result<Outcome, Error> {
+    named("node", &args.list)?;
     let name = edit(session, Missing::Refuse, |config, session| {
         let name = selected(config, session)?;
         config.set_nodes(&name, &args.list)?;
@@ -91,6 +94,17 @@ pub(super) fn node(args: &NodeArgs, session: &mut Session) -> Result<Outcome, Er
         nodes => format!("lists the nodes {}", nodes.join(", ")),
     };
     changed(session, &name, &list)
+}
+
+/// Refuses empty names, as an unset variable of a script leaves them.
+fn named(what: &str, names: &[String]) -> Result<(), Error> {
+    if names.iter().any(|name| name.trim().is_empty()) {
+        return Err(Error::new(
+            Code::Usage,
+            format!("the name of a {what} is empty"),
+        ));
+    }
+    Ok(())
 }
 
 pub(super) fn merge(args: &MergeArgs, session: &mut Session) -> Result<Outcome, Error> {
