@@ -7,13 +7,13 @@
 use std::error::Error;
 use std::fs;
 use std::hint::black_box;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use talos_config::Schema;
 use talos_config::patch::{self, Patch};
-use talos_sim::{Cluster, Options};
 use wait4::Wait4;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ichor");
@@ -198,26 +198,15 @@ fn patches() -> Result<Vec<Figure>> {
 }
 
 /// `get mc` from 1,000 nodes, each its own endpoint with its own certificate; the simulator shares the cores.
+///
+/// The simulator is a process of its own: the kernel counts what a process was before it became the program, so a large
+/// parent would be taken for a large client.
 fn thousand_nodes() -> Result<Vec<Figure>> {
     let folder = tempfile::tempdir()?;
-    let runtime = tokio::runtime::Runtime::new()?;
-    let cluster = runtime.block_on(Cluster::start(Options {
-        controlplanes: 3,
-        workers: 997,
-        ..Options::default()
-    }))?;
+    let simulator = Simulator::start(folder.path())?;
     let talosconfig = folder.path().join("talosconfig");
-    fs::write(&talosconfig, cluster.talosconfig(&["os:admin"]))?;
-    let endpoints: Vec<String> = cluster
-        .nodes()
-        .iter()
-        .filter_map(|node| Some(node.dial()?.to_string()))
-        .collect();
-    let nodes: Vec<String> = cluster
-        .nodes()
-        .iter()
-        .map(|node| node.address().to_string())
-        .collect();
+    let endpoints = simulator.list("talos");
+    let nodes = simulator.list("node");
     let args = [
         "--talosconfig",
         &talosconfig.display().to_string(),
@@ -253,6 +242,48 @@ fn thousand_nodes() -> Result<Vec<Figure>> {
             150.0,
         ),
     ])
+}
+
+/// A simulated cluster of 1,000 nodes in a process of its own.
+struct Simulator {
+    child: Child,
+    /// What `sim up -o json` says.
+    started: serde_json::Value,
+}
+
+impl Simulator {
+    fn start(folder: &Path) -> Result<Self> {
+        let mut child = Command::new(PROGRAM)
+            .args(["sim", "up", "--controlplanes", "3", "--workers", "997"])
+            .args(["-o", "json", "--dir"])
+            .arg(folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let mut line = String::new();
+        let output = child.stdout.take().ok_or("the simulator has no output")?;
+        BufReader::new(output).read_line(&mut line)?;
+        let started = serde_json::from_str(&line)?;
+        Ok(Self { child, started })
+    }
+
+    /// Returns this field of every node.
+    fn list(&self, field: &str) -> Vec<String> {
+        let nodes = self.started["nodes"].as_array();
+        nodes
+            .into_iter()
+            .flatten()
+            .filter_map(|node| Some(node[field].as_str()?.to_owned()))
+            .collect()
+    }
+}
+
+impl Drop for Simulator {
+    fn drop(&mut self) {
+        // Nothing is left to do about a simulator that has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 fn megabytes(bytes: u64) -> f64 {

@@ -229,3 +229,39 @@ async fn the_official_client_resumes_watches_from_our_bookmarks() {
     drop(peer.stdin.take());
     assert!(peer.wait().await.unwrap().success());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs Go: builds programs on the official Talos and COSI libraries"]
+async fn the_official_client_works_against_sim_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut simulator = Command::new(env!("CARGO_BIN_EXE_ichor"))
+        .args(["sim", "up", "-o", "json", "--dir", "."])
+        .current_dir(folder.path())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(simulator.stdout.take().unwrap())
+        .read_line(&mut line)
+        .await
+        .unwrap();
+    let started: Value = serde_json::from_str(&line).unwrap();
+    let [node, other] = [0, 1].map(|index| started["nodes"][index]["node"].as_str().unwrap());
+    let output = Command::new(program("client"))
+        .current_dir(folder.path())
+        .args(["--talosconfig", "talosconfig", "--reader", "talosconfig"])
+        .args(["--node", node, "--other", other])
+        .output()
+        .await
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    let seen: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        seen["definitions"]["resolved"]["mc"],
+        "config/MachineConfigs.config.talos.dev"
+    );
+    assert_eq!(seen["after the try"], "v1alpha1");
+    assert_eq!(seen["all resources"]["count over 100"], true);
+}
