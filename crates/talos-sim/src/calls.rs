@@ -1,6 +1,6 @@
 //! Gauge: every call that reached a node, as tests want to assert on it.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// One call that a node handled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,29 +27,30 @@ impl Call {
     }
 }
 
-/// All calls of a cluster in order of arrival.
-#[derive(Debug, Default)]
-pub(crate) struct Calls(Mutex<Vec<Call>>);
+/// All that arrived at a cluster of one sort, in order.
+#[derive(Debug)]
+pub(crate) struct Record<T>(Mutex<Vec<T>>);
 
-impl Calls {
-    pub(crate) fn record(&self, call: Call) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(call);
+impl<T> Default for Record<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T: Clone> Record<T> {
+    pub(crate) fn record(&self, arrival: T) {
+        self.kept().push(arrival);
     }
 
-    pub(crate) fn all(&self) -> Vec<Call> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+    pub(crate) fn all(&self) -> Vec<T> {
+        self.kept().clone()
     }
 
     pub(crate) fn clear(&self) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clear();
+        self.kept().clear();
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Vec<T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -51,10 +51,10 @@ pub(crate) use talos::{PROVIDED, kubelet_image};
 
 use kinds::{Catalog, Kind};
 use objects::{Next, Objects};
-use requests::Requests;
 use verbs::key;
 
 use crate::apid::tls::Identity;
+use crate::calls::Record;
 use crate::config::Documents;
 use crate::faults::Reach;
 
@@ -63,7 +63,7 @@ use crate::faults::Reach;
 pub(crate) struct Kubernetes {
     catalog: Catalog,
     objects: Arc<Objects>,
-    requests: Requests,
+    requests: Record<KubeRequest>,
     /// What is particular to one node, by the node's index.
     members: Mutex<BTreeMap<usize, Arc<Member>>>,
 }
@@ -91,7 +91,7 @@ impl Default for Kubernetes {
         Self {
             catalog: Catalog::recorded(),
             objects: Arc::new(Objects::new()),
-            requests: Requests::default(),
+            requests: Record::default(),
             members: Mutex::default(),
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
-use crate::calls::Calls;
+use crate::calls::{Call, Record};
 use crate::kubernetes::Kubernetes;
 use crate::node::NodeState;
 use crate::options::Options;
@@ -22,7 +22,7 @@ pub(crate) struct Shared {
     pub(crate) cluster_id: String,
     pub(crate) pki: ClusterPki,
     pub(crate) nodes: Vec<Arc<NodeState>>,
-    pub(crate) calls: Calls,
+    pub(crate) calls: Record<Call>,
     pub(crate) kubernetes: Kubernetes,
     pub(crate) stop: CancellationToken,
 }

@@ -1,7 +1,5 @@
 //! Gauge: every request that a kube-apiserver received.
 
-use std::sync::{Mutex, PoisonError};
-
 /// One request that a kube-apiserver received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KubeRequest {
@@ -25,31 +23,4 @@ pub struct KubeRequest {
     pub dry_run: bool,
     /// Whether the request can change objects: a write verb without `dryRun=All`.
     pub mutating: bool,
-}
-
-/// All requests of a cluster in order of arrival.
-#[derive(Debug, Default)]
-pub(crate) struct Requests(Mutex<Vec<KubeRequest>>);
-
-impl Requests {
-    pub(crate) fn record(&self, request: KubeRequest) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(request);
-    }
-
-    pub(crate) fn all(&self) -> Vec<KubeRequest> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
-    }
-
-    pub(crate) fn clear(&self) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clear();
-    }
 }
