@@ -8,6 +8,7 @@ mod client;
 mod config;
 mod cosi;
 mod kubernetes;
+mod machineconfig;
 mod patch;
 mod peers;
 mod sim;

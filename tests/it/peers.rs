@@ -1,7 +1,11 @@
 //! Independent peers: programs on the official libraries, built from `tests/peers` with Go.
 
+mod config;
+mod generation;
 mod official_client;
 mod official_server;
+mod patches;
+mod validation;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -108,6 +108,8 @@ verbs! {
     Demo => demo,
     Edit => edit,
     Events => events,
+    #[command(name = "gen")]
+    Gen => generate,
     #[command(alias = "g")]
     Get => get,
     Kubeconfig => kubeconfig,
@@ -124,6 +126,7 @@ verbs! {
     Sim => sim,
     #[command(name = "upgrade-k8s")]
     UpgradeK8s => upgrade_k8s,
+    Validate => validate,
     Version => version,
 }
 

@@ -10,6 +10,7 @@
 
 mod edit;
 mod layout;
+mod lines;
 mod node;
 mod parse;
 mod print;
@@ -19,6 +20,7 @@ mod scalar;
 #[cfg(test)]
 mod tests;
 
+pub use lines::Step;
 pub use node::{Items, Kind, Node};
 pub use parse::{read, read_documents};
 pub use print::write;

@@ -1,15 +1,11 @@
 //! `ichor machineconfig`: machine configs in files.
 
-use std::path::PathBuf;
+pub(crate) mod diff;
+pub(crate) mod generate;
+pub(crate) mod migrate;
+pub(crate) mod patch;
 
-use serde::Serialize;
-use talos_config::patch::apply;
-use talos_config::{Schema, mask};
-
-use super::patch::input;
 use crate::error::{Error, Outcome};
-use crate::files::{self, Access};
-use crate::output::Format;
 use crate::session::Session;
 
 /// Work with machine configs in files
@@ -21,86 +17,18 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    Patch(PatchArgs),
-}
-
-/// Patch a machine config in a file
-///
-/// Lines that no patch touches stay as they are, comments included.
-#[derive(Debug, clap::Args)]
-struct PatchArgs {
-    /// The file with the machine config, - for standard input
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
-    /// A patch, or @FILE to read one; may be given several times, applied in order
-    #[arg(short, long, value_name = "PATCH")]
-    patch: Vec<String>,
-    /// Write the result to this file instead of standard output
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// Allow what this Talos version knows, such as v1.13; the newest that is known if not given
-    #[arg(long, value_name = "VERSION")]
-    talos_version: Option<String>,
-    /// How to print the result: table (the text itself) or json
-    #[arg(long, value_name = "FORMAT", default_value = "table")]
-    format: Format,
-}
-
-/// A patched machine config.
-#[derive(Serialize, schemars::JsonSchema)]
-pub(crate) struct PatchedData {
-    /// The text, with its secrets.
-    config: String,
-    /// What the patches did that their author may not expect.
-    warnings: Vec<String>,
+    Diff(diff::Args),
+    Gen(generate::Args),
+    Migrate(migrate::Args),
+    Patch(patch::Args),
 }
 
 /// Runs the verb.
 pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
     match args.command {
-        Command::Patch(args) => patch(args, session),
+        Command::Diff(args) => diff::run(args, session),
+        Command::Gen(args) => generate::run(args, session),
+        Command::Migrate(args) => migrate::run(args, session),
+        Command::Patch(args) => patch::run(args, session),
     }
-}
-
-fn patch(args: PatchArgs, session: &mut Session) -> Result<Outcome, Error> {
-    let path = args.file.display().to_string();
-    let text = input::text_of(session, &path)?;
-    session.output.learn_secrets_of(&text);
-    let patches = input::read(session, &args.patch)?;
-    let schema = args
-        .talos_version
-        .as_deref()
-        .map_or_else(Schema::newest, Schema::for_talos);
-    let patched = apply(&text, &patches, schema)
-        .map_err(|error| input::invalid(&error).context(format!("{path} cannot be patched")))?;
-    let output = &mut session.output;
-    if !output.format().is_json() {
-        for warning in &patched.warnings {
-            output.warn(warning);
-        }
-    }
-    if let Some(path) = args.output {
-        files::write(&path, patched.text.as_bytes(), Access::Everyone)?;
-        return Ok(Outcome::Done);
-    }
-    if output.format().is_json() {
-        // The file was handed in with its secrets, and is handed on with them.
-        let document = PatchedData {
-            config: patched.text,
-            warnings: patched.warnings,
-        };
-        let text = serde_json::to_string_pretty(&document)
-            .map_err(|error| Error::of(crate::error::Code::Failed, &error))?;
-        output.bytes(format!("{text}\n").as_bytes())?;
-        return Ok(Outcome::Done);
-    }
-    // A person looks at it, a pipe or a file takes it on.
-    if output.stdout_is_terminal() && !output.shows_secrets() {
-        output
-            .note("secrets are masked on a terminal; -o FILE, a pipe or --show-secrets gives them");
-        output.bytes(mask::text(&patched.text).as_bytes())?;
-    } else {
-        output.bytes(patched.text.as_bytes())?;
-    }
-    Ok(Outcome::Done)
 }

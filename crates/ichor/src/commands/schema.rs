@@ -40,7 +40,10 @@ const SCHEMAS: &[(&str, Make)] = &[
     ("kubeconfig", of::<kubeconfig::Written>),
     ("logs", of::<Report<logs::Log>>),
     ("logs ndjson", of::<logs::Line>),
-    ("machineconfig patch", of::<machineconfig::PatchedData>),
+    (
+        "machineconfig patch",
+        of::<machineconfig::patch::PatchedData>,
+    ),
     ("patch", of::<Report<change::Change>>),
     ("reboot", of::<Report<reboot::Rebooted>>),
     ("service", of::<Report<Vec<service::ServiceData>>>),

@@ -1,0 +1,13 @@
+//! `ichor machineconfig gen`: the same as `gen config`.
+
+use crate::error::{Code, Error, Outcome};
+use crate::session::Session;
+
+/// Generate machine configs for a new cluster
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
+
+/// Runs the command.
+pub(crate) fn run(_args: Args, _session: &mut Session) -> Result<Outcome, Error> {
+    Err(Error::new(Code::Unimplemented, "not built yet"))
+}

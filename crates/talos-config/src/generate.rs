@@ -1,0 +1,1 @@
+//! Machine configurations, secrets and talosconfigs made from nothing but a few parameters.

@@ -1,0 +1,7 @@
+//! Machine configurations in files, from generation to migration.
+
+mod diff;
+mod generate;
+mod lossless;
+mod migrate;
+mod validate;

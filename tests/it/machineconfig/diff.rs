@@ -1,0 +1,1 @@
+//! Differences by meaning, and the patch that makes them.

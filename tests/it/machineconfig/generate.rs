@@ -1,0 +1,1 @@
+//! Generated secrets, configurations, keys and certificates.

@@ -1,0 +1,1 @@
+//! Edits that leave all other lines alone.

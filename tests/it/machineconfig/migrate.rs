@@ -1,0 +1,1 @@
+//! Deprecated fields moved to their documents.

@@ -1,0 +1,1 @@
+//! What Talos refuses, and what it should have.

@@ -1,0 +1,1 @@
+//! Generation held against the official library.

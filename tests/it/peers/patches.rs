@@ -1,0 +1,1 @@
+//! Patches as the official library applies them.

@@ -1,0 +1,1 @@
+//! Validation as the official library does it.
