@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use crate::issue::{self, Extension, Template};
-use crate::{Algorithm, Certificate, Error, Issued, LeafRequest, PrivateKey, SigningRequest};
+use crate::{Algorithm, Certificate, Error, Issued, LeafRequest, Name, PrivateKey, SigningRequest};
 
 /// The authorities of a Talos cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -67,8 +67,31 @@ impl Authority {
         lifetime: SignedDuration,
         now: Timestamp,
     ) -> Result<Self, Error> {
+        Self::generate_named(algorithm, organization, &[], lifetime, now)
+    }
+
+    /// Makes a fresh self-signed authority that is also valid for names and addresses.
+    ///
+    /// # Errors
+    /// [`Error::Crypto`] or [`Error::Validity`].
+    pub fn generate_named(
+        algorithm: Algorithm,
+        organization: Option<&str>,
+        names: &[Name],
+        lifetime: SignedDuration,
+        now: Timestamp,
+    ) -> Result<Self, Error> {
         let key = PrivateKey::generate(algorithm)?;
         let subject = issue::subject(None, organization.as_slice());
+        let mut extensions = vec![
+            Extension::key_usage_of_authority(),
+            Extension::extended_key_usage(true, true),
+            Extension::basic_constraints_of_authority(),
+            Extension::subject_key_id(&issue::random::<20>()?),
+        ];
+        if !names.is_empty() {
+            extensions.push(Extension::names(names, subject == issue::EMPTY_SUBJECT));
+        }
         let certificate = issue::sign(
             &Template {
                 subject: &subject,
@@ -76,12 +99,7 @@ impl Authority {
                 public_key_info: key.public_key_info(),
                 not_before: now,
                 lifetime,
-                extensions: &[
-                    Extension::key_usage_of_authority(),
-                    Extension::extended_key_usage(true, true),
-                    Extension::basic_constraints_of_authority(),
-                    Extension::subject_key_id(&issue::random::<20>()?),
-                ],
+                extensions: &extensions,
             },
             &key,
         )?;
@@ -132,6 +150,33 @@ impl Authority {
         Ok(Issued { certificate, key })
     }
 
+    /// Issues a leaf whose key and serial number follow from the authority's key, the request and the time, so that
+    /// the same call in the same second gives the same leaf.
+    ///
+    /// The leaf's key is the output of HKDF-SHA256 over the authority's private key, with all that the certificate
+    /// will say as context. It tells nothing about the authority's key, and only who holds that key can repeat it.
+    /// Only Ed25519 signs without randomness of its own: other authorities issue as [`Self::issue`] does.
+    ///
+    /// # Errors
+    /// [`Error::Crypto`] or [`Error::Validity`].
+    pub fn issue_reproducibly(
+        &self,
+        request: &LeafRequest,
+        now: Timestamp,
+    ) -> Result<Issued, Error> {
+        if self.key.algorithm() != Algorithm::Ed25519 {
+            return self.issue(request, now);
+        }
+        let nameless = self.on_template(request, &[], now, |template| {
+            issue::to_be_signed(template, &[0; 16], Algorithm::Ed25519)
+        })?;
+        let (key, serial) = self.key.derive_leaf(&nameless)?;
+        let certificate = self.on_template(request, key.public_key_info(), now, |template| {
+            issue::sign_numbered(template, &serial, &self.key)
+        })?;
+        Ok(Issued { certificate, key })
+    }
+
     /// Issues a leaf for a public key that somebody else holds the private half of, given as SubjectPublicKeyInfo.
     ///
     /// # Errors
@@ -142,6 +187,19 @@ impl Authority {
         public_key_info: &[u8],
         now: Timestamp,
     ) -> Result<Certificate, Error> {
+        self.on_template(request, public_key_info, now, |template| {
+            issue::sign(template, &self.key)
+        })
+    }
+
+    /// Does something with what a leaf will say.
+    fn on_template<T>(
+        &self,
+        request: &LeafRequest,
+        public_key_info: &[u8],
+        now: Timestamp,
+        work: impl FnOnce(&Template<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         let not_before = now
             .checked_sub(request.backdate)
             .map_err(|_| Error::Validity)?;
@@ -163,17 +221,14 @@ impl Authority {
                 subject == issue::EMPTY_SUBJECT,
             ));
         }
-        issue::sign(
-            &Template {
-                subject: &subject,
-                issuer: self.certificate.raw_subject(),
-                public_key_info,
-                not_before,
-                lifetime,
-                extensions: &extensions,
-            },
-            &self.key,
-        )
+        work(&Template {
+            subject: &subject,
+            issuer: self.certificate.raw_subject(),
+            public_key_info,
+            not_before,
+            lifetime,
+            extensions: &extensions,
+        })
     }
 
     /// Signs a request as trustd does: a server certificate with the requested common name and names, no organization.

@@ -143,7 +143,7 @@ impl Extension {
         }
     }
 
-    fn der(&self) -> Vec<u8> {
+    pub(crate) fn der(&self) -> Vec<u8> {
         let critical = if self.critical {
             der::value(tag::BOOLEAN, &[0xff])
         } else {
@@ -177,7 +177,28 @@ pub(crate) fn subject<Text: AsRef<str>>(
 
 /// Signs a certificate: version 3, a random 128-bit serial number.
 pub(crate) fn sign(template: &Template<'_>, key: &PrivateKey) -> Result<Certificate, Error> {
+    sign_numbered(template, &random::<16>()?, key)
+}
+
+/// Signs a certificate with a serial number that somebody else chose.
+pub(crate) fn sign_numbered(
+    template: &Template<'_>,
+    serial: &[u8; 16],
+    key: &PrivateKey,
+) -> Result<Certificate, Error> {
+    let to_be_signed = to_be_signed(template, serial, key.algorithm())?;
+    let signature = key.sign(&to_be_signed)?;
     let algorithm = signature_algorithm(key.algorithm());
+    let der = der::sequence(&[&to_be_signed, &algorithm, &der::bit_string(&signature)]);
+    Certificate::from_der(&der)
+}
+
+/// Writes the part of a certificate that is signed.
+pub(crate) fn to_be_signed(
+    template: &Template<'_>,
+    serial: &[u8; 16],
+    signed_with: Algorithm,
+) -> Result<Vec<u8>, Error> {
     let not_after = template
         .not_before
         .checked_add(template.lifetime)
@@ -187,10 +208,10 @@ pub(crate) fn sign(template: &Template<'_>, key: &PrivateKey) -> Result<Certific
         .iter()
         .flat_map(Extension::der)
         .collect();
-    let to_be_signed = der::sequence(&[
+    Ok(der::sequence(&[
         &der::value(tag::context_constructed(0), &der::integer(&[2])),
-        &der::integer(&random::<16>()?),
-        &algorithm,
+        &der::integer(serial),
+        &signature_algorithm(signed_with),
         template.issuer,
         &der::sequence(&[&time(template.not_before)?, &time(not_after)?]),
         template.subject,
@@ -199,19 +220,24 @@ pub(crate) fn sign(template: &Template<'_>, key: &PrivateKey) -> Result<Certific
             tag::context_constructed(3),
             &der::value(tag::SEQUENCE, &extensions),
         ),
-    ]);
-    let signature = key.sign(&to_be_signed)?;
-    let der = der::sequence(&[&to_be_signed, &algorithm, &der::bit_string(&signature)]);
-    Certificate::from_der(&der)
+    ]))
+}
+
+/// Fills a buffer with random bytes of the cryptographic library.
+///
+/// # Errors
+/// [`Error::Crypto`] when the system has none.
+pub fn fill_random(bytes: &mut [u8]) -> Result<(), Error> {
+    rand::fill(bytes).map_err(|_| Error::Crypto {
+        what: "make random bytes",
+    })
 }
 
 /// Returns random bytes; the first is never zero, so that a serial number has its full length.
 pub(crate) fn random<const LENGTH: usize>() -> Result<[u8; LENGTH], Error> {
     let mut bytes = [0; LENGTH];
     while bytes[0] == 0 {
-        rand::fill(&mut bytes).map_err(|_| Error::Crypto {
-            what: "make random bytes",
-        })?;
+        fill_random(&mut bytes)?;
     }
     Ok(bytes)
 }
@@ -232,7 +258,7 @@ fn attribute(identifier: &[u32], text: &str) -> Vec<u8> {
 }
 
 /// Names the signature of [`PrivateKey::sign`]; RSA alone has parameters, which are NULL.
-fn signature_algorithm(algorithm: Algorithm) -> Vec<u8> {
+pub(crate) fn signature_algorithm(algorithm: Algorithm) -> Vec<u8> {
     let identifier: &[u32] = match algorithm {
         Algorithm::EcdsaP256 => &[1, 2, 840, 10045, 4, 3, 2],
         Algorithm::EcdsaP384 => &[1, 2, 840, 10045, 4, 3, 3],

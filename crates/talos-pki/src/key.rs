@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use aws_lc_rs::encoding::{AsBigEndian, AsDer, EcPrivateKeyBin, Pkcs8V1Der, PublicKeyX509Der};
+use aws_lc_rs::error::Unspecified;
+use aws_lc_rs::hkdf;
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::rsa;
 use aws_lc_rs::signature::{
@@ -173,6 +175,32 @@ impl PrivateKey {
         self.inner.pair.public_key() == certificate.public_key()
     }
 
+    /// Derives an Ed25519 key and a serial number for a leaf from this key and what the leaf will say.
+    pub(crate) fn derive_leaf(&self, context: &[u8]) -> Result<(Self, [u8; 16]), Error> {
+        let failed = |_| Error::Crypto {
+            what: "derive a key",
+        };
+        let salt = hkdf::Salt::new(hkdf::HKDF_SHA256, b"leaf of a Talos authority");
+        let material = salt.extract(self.pkcs8_der());
+        let mut seed = Zeroizing::new([0; 32]);
+        let mut serial = [0; 16];
+        for (purpose, out) in [
+            (b"key".as_slice(), seed.as_mut_slice()),
+            (b"serial", &mut serial),
+        ] {
+            material
+                .expand(&[purpose, context], Length(out.len()))
+                .and_then(|output| output.fill(out))
+                .map_err(failed)?;
+        }
+        // A serial number has its full length and is positive.
+        serial[0] = serial[0] & 0x7f | 0x40;
+        let pair = Ed25519KeyPair::from_seed_unchecked(seed.as_slice())
+            .map_err(|_| failed(Unspecified))?;
+        let key = Self::from_pair(Pair::Ed25519(pair)).ok_or(failed(Unspecified))?;
+        Ok((key, serial))
+    }
+
     /// Signs a message; ECDSA uses the hash of the curve's size, RSA PKCS#1 1.5 with SHA-512, as Talos does.
     pub(crate) fn sign(&self, message: &[u8]) -> Result<Vec<u8>, Error> {
         let random = SystemRandom::new();
@@ -266,6 +294,15 @@ impl PrivateKey {
             &parameters,
             &der::value(tag::context_constructed(1), &point),
         ])))
+    }
+}
+
+/// How many bytes to derive.
+struct Length(usize);
+
+impl hkdf::KeyType for Length {
+    fn len(&self) -> usize {
+        self.0
     }
 }
 

@@ -27,7 +27,7 @@ pub use authority::{Authority, AuthorityKind};
 pub use certificate::Certificate;
 pub use error::Error;
 pub use extensions::{KeyUsage, Purpose};
-pub use issue::{Issued, LeafRequest, LeafUsage};
+pub use issue::{Issued, LeafRequest, LeafUsage, fill_random};
 pub use judge::{Expectation, Finding, FindingCode, Role, judge};
 pub use key::{Algorithm, PrivateKey};
 pub use name::Name;

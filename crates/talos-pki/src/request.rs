@@ -5,8 +5,13 @@ use x509_parser::extensions::ParsedExtension;
 use x509_parser::prelude::FromDer;
 
 use crate::certificate::{common_name, organizations, x509_error};
+use crate::der::{self, tag};
 use crate::extensions::name;
-use crate::{Error, Name, pem, verify};
+use crate::issue::{self, Extension};
+use crate::{Error, Name, PrivateKey, pem, verify};
+
+/// The attribute of a request that holds wanted extensions.
+const EXTENSION_REQUEST: [u32; 7] = [1, 2, 840, 113_549, 1, 9, 14];
 
 /// A certificate signing request (PKCS #10) whose own signature has been verified.
 #[derive(Clone, Debug)]
@@ -18,6 +23,38 @@ pub struct SigningRequest {
 }
 
 impl SigningRequest {
+    /// Writes a request for a key's public half and signs it with the key, as PEM.
+    ///
+    /// # Errors
+    /// [`Error::Crypto`] when the key does not sign.
+    pub fn write_pem(
+        key: &PrivateKey,
+        organizations: &[String],
+        names: &[Name],
+    ) -> Result<String, Error> {
+        let subject = issue::subject(None, organizations);
+        let mut attributes = Vec::new();
+        if !names.is_empty() {
+            let names = Extension::names(names, organizations.is_empty()).der();
+            attributes = der::sequence(&[
+                &der::object_identifier(&EXTENSION_REQUEST),
+                &der::set_of(vec![der::sequence(&[&names])]),
+            ]);
+        }
+        let info = der::sequence(&[
+            &der::integer(&[0]),
+            &subject,
+            key.public_key_info(),
+            &der::value(tag::context_constructed(0), &attributes),
+        ]);
+        let request = der::sequence(&[
+            &info,
+            &issue::signature_algorithm(key.algorithm()),
+            &der::bit_string(&key.sign(&info)?),
+        ]);
+        Ok(pem::encode("CERTIFICATE REQUEST", &request))
+    }
+
     /// Reads the first request of a PEM text and verifies that its sender holds the private key.
     ///
     /// # Errors
@@ -108,6 +145,20 @@ mod tests {
             "-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----",
             "the certificate signing request cannot be read",
         );
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let key = PrivateKey::generate(crate::Algorithm::Ed25519).unwrap();
+        let roles = ["os:reader".to_owned(), "os:admin".to_owned()];
+        let names = ["10.5.0.2".parse().unwrap(), "cp-1".parse().unwrap()];
+        let text = SigningRequest::write_pem(&key, &roles, &names).unwrap();
+        let read = SigningRequest::from_pem(text).unwrap();
+        assert_eq!(read.names(), names);
+        assert_eq!(read.public_key_info(), key.public_key_info());
+        let mut organizations = read.organizations().to_vec();
+        organizations.sort();
+        assert_eq!(organizations, ["os:admin", "os:reader"]);
     }
 
     proptest! {

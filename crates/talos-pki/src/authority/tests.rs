@@ -329,3 +329,41 @@ fn a_request_of_openssl_is_signed_as_trustd_does() {
     let purposes = purposes.unwrap();
     assert!(purposes.server_auth && !purposes.client_auth);
 }
+
+#[test]
+fn a_leaf_can_be_issued_again() {
+    let authority = Authority::generate(AuthorityKind::Talos, now()).unwrap();
+    let request = LeafRequest {
+        organizations: vec!["os:admin".to_owned()],
+        usage: LeafUsage {
+            client: true,
+            ..LeafUsage::default()
+        },
+        lifetime: SignedDuration::from_hours(8760),
+        ..LeafRequest::default()
+    };
+    let first = authority.issue_reproducibly(&request, now()).unwrap();
+    let again = authority.issue_reproducibly(&request, now()).unwrap();
+    assert_eq!(first.certificate.der(), again.certificate.der());
+    assert_eq!(first.key.pkcs8_der(), again.key.pkcs8_der());
+    assert!(first.key.matches(&first.certificate));
+    assert_ne!(first.key.pkcs8_der(), authority.key().pkcs8_der());
+    // Anything that the certificate says gives another key.
+    let later = now() + SignedDuration::from_secs(1);
+    let second = authority.issue_reproducibly(&request, later).unwrap();
+    assert_ne!(first.key.pkcs8_der(), second.key.pkcs8_der());
+    let other = LeafRequest {
+        organizations: vec!["os:reader".to_owned()],
+        ..request.clone()
+    };
+    let other = authority.issue_reproducibly(&other, now()).unwrap();
+    assert_ne!(first.key.pkcs8_der(), other.key.pkcs8_der());
+    // Another authority gives another one too.
+    let stranger = Authority::generate(AuthorityKind::Talos, now()).unwrap();
+    let third = stranger.issue_reproducibly(&request, now()).unwrap();
+    assert_ne!(first.key.pkcs8_der(), third.key.pkcs8_der());
+    assert!(crate::is_issued_by(
+        &first.certificate,
+        authority.certificate()
+    ));
+}
