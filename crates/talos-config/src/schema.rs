@@ -85,6 +85,8 @@ struct Table {
 #[derive(Default)]
 pub(crate) struct Field {
     pub(crate) shape: Shape,
+    /// The type in the words of the table, such as `uint16` or `text(Prefix)`.
+    pub(crate) of: &'static str,
     /// Whether a value that is present counts even if it is zero.
     pub(crate) optional: bool,
     pub(crate) rule: Rule,
@@ -167,16 +169,19 @@ impl Field {
     }
 
     /// Sets what the columns of a row say.
-    fn describe(&mut self, name: &str, nullable: &str, kind: &str, merge: &str) {
+    fn describe(&mut self, name: &str, nullable: &str, kind: &'static str, merge: &str) {
         self.optional = nullable == "pointer";
         self.shape = shape(kind);
+        self.of = kind;
         let inner = match self.shape {
             Shape::List => kind.strip_prefix("list<"),
             Shape::Map => kind.strip_prefix("map<string,"),
             _ => None,
         };
         if let Some(inner) = inner {
-            self.element.get_or_insert_default().shape = shape(inner.trim_end_matches('>'));
+            let element = self.element.get_or_insert_default();
+            element.of = inner.trim_end_matches('>');
+            element.shape = shape(element.of);
         }
         self.rule = match (merge, name) {
             ("replace", _) => Rule::Replace,
@@ -200,6 +205,10 @@ impl Field {
                 self.fields.clear();
             } else if has(&["lo", "hi"]) || has(&["matchdata"]) {
                 // A range of ports, and a disk size with an operator.
+                self.of = match has(&["lo"]) {
+                    true => "text(PortRange)",
+                    false => "text(SizeMatch)",
+                };
                 self.shape = Shape::Either;
                 self.fields.clear();
             } else if self.fields.is_empty() {
