@@ -1,7 +1,7 @@
 //! On which line of the text something stands.
 
 use super::Stream;
-use super::layout::{Document, Form};
+use super::layout::{Document, Form, Quote};
 use super::node::{Data, Node};
 
 /// One step of a path into a document.
@@ -43,6 +43,15 @@ impl Stream {
         }
         let before = &self.source.text.as_bytes()[..at];
         Some(before.iter().filter(|byte| **byte == b'\n').count() as u64 + 1)
+    }
+
+    /// Returns a scalar without quotes as it is written, such as `0644` or `1.10`: that is what a field for text gets,
+    /// even if the scalar reads as a number.
+    pub(crate) fn written(&self, node: &Node) -> Option<&str> {
+        match &node.followed().form {
+            Form::Plain(span, Quote::None) => self.source.text.get(span.clone()),
+            _ => None,
+        }
     }
 }
 
@@ -100,5 +109,23 @@ mod tests {
         assert_eq!(line(0, &["b".into(), "missing".into()]), Some(3));
         assert_eq!(line(1, &[]), Some(10));
         assert_eq!(line(2, &[]), None);
+    }
+
+    #[test]
+    fn a_scalar_without_quotes_is_known_as_it_is_written() {
+        let text = "a: 0644 # mode\nb: [1_000, &x 1.10, 'q', *x]\nc: yes\n";
+        let stream = Stream::parse(text).unwrap();
+        let root = stream.root(0).unwrap();
+        let written = |node: Option<&Node>| stream.written(node.unwrap()).map(str::to_owned);
+        assert_eq!(written(root.get("a")).as_deref(), Some("0644"));
+        assert_eq!(written(root.get("c")).as_deref(), Some("yes"));
+        let items: Vec<_> = root
+            .get("b")
+            .unwrap()
+            .items()
+            .map(|node| written(Some(node)))
+            .collect();
+        let want = [Some("1_000"), Some("1.10"), None, Some("1.10")];
+        assert_eq!(items, want.map(|text| text.map(str::to_owned)));
     }
 }
