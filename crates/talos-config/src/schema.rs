@@ -57,6 +57,11 @@ impl Schema {
         self.table.kinds.get(kind)
     }
 
+    /// Returns the names of all kinds.
+    pub(crate) fn kinds(self) -> impl Iterator<Item = &'static str> {
+        self.table.kinds.keys().copied()
+    }
+
     /// Returns the first version that has a kind, or a field of it, if a version other than this one does.
     pub(crate) fn version_with(self, kind: &str, path: &[&str]) -> Option<&'static str> {
         let has = |table: &&Table| table.kinds.get(kind).is_some_and(|field| field.has(path));

@@ -138,7 +138,8 @@ impl Report {
 pub fn validate(text: &str, options: &Options) -> Result<Report, Error> {
     let stream = Stream::parse(text)?;
     let mut sink = Sink::new(&stream, options.strict);
-    let roots = Document::all(&stream, &mut sink);
+    let names = Document::odd_names(&stream);
+    let roots = Document::all(&stream, &names, &mut sink);
     let context = Context::new(options, &roots);
     let documents = decode::check(&roots, &context, &mut sink);
     for document in &documents {

@@ -26,16 +26,29 @@ pub(super) struct Document<'a> {
 const MAIN_KEYS: [&str; 4] = ["machine", "cluster", "debug", "persist"];
 
 impl<'a> Document<'a> {
+    /// Returns the names that are no strings, such as the number in `name: 5`, by document.
+    pub(super) fn odd_names(stream: &Stream) -> Vec<Option<String>> {
+        let name = |root: &Node| match root.get("name")?.as_scalar()? {
+            Value::String(_) | Value::Null => None,
+            other => Some(other.to_string()),
+        };
+        stream.roots().map(name).collect()
+    }
+
     /// Tells the documents of a text apart, and reports what is none.
-    pub(super) fn all(stream: &'a Stream, sink: &mut Sink<'_>) -> Vec<Self> {
+    pub(super) fn all(
+        stream: &'a Stream,
+        names: &'a [Option<String>],
+        sink: &mut Sink<'_>,
+    ) -> Vec<Self> {
         let mut documents = Vec::with_capacity(stream.len());
         for (index, node) in stream.roots().enumerate() {
             match node.kind() {
                 Kind::Null => {}
-                Kind::Mapping => documents.extend(Self::told(node, index, sink)),
+                Kind::Mapping => documents.extend(Self::told(node, index, names, sink)),
                 Kind::Scalar | Kind::List => {
                     let document = Self::unnamed(node, index);
-                    sink.error(
+                    sink.refused(
                         "not-a-document",
                         &document.root(),
                         "a document is a mapping of keys to values",
@@ -49,14 +62,19 @@ impl<'a> Document<'a> {
         documents
     }
 
-    fn told(node: &'a Node, index: usize, sink: &mut Sink<'_>) -> Option<Self> {
+    fn told(
+        node: &'a Node,
+        index: usize,
+        names: &'a [Option<String>],
+        sink: &mut Sink<'_>,
+    ) -> Option<Self> {
         let text = |key| node.get(key).and_then(Node::as_str).unwrap_or_default();
         let kind = text("kind");
         if kind.is_empty() {
             let main = MAIN_KEYS.iter().any(|key| node.contains(key));
             let document = Self::unnamed(node, index);
             if !main {
-                let finding = sink.error(
+                let finding = sink.refused(
                     "no-kind",
                     &document.root(),
                     "the document has no kind, and is not the main one",
@@ -67,7 +85,10 @@ impl<'a> Document<'a> {
         }
         Some(Self {
             kind,
-            name: text("name"),
+            name: match names.get(index) {
+                Some(Some(name)) => name,
+                _ => text("name"),
+            },
             node,
             index,
         })
@@ -129,6 +150,11 @@ impl<'a> At<'a> {
     /// Returns the value at this place.
     pub(super) fn node(&self) -> &'a Node {
         self.node
+    }
+
+    /// Returns whether this is the document itself.
+    pub(super) fn is_top(&self) -> bool {
+        self.up.is_none()
     }
 
     /// Returns the document this place is in.

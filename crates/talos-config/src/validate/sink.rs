@@ -12,8 +12,11 @@ pub(super) struct Sink<'a> {
     stream: &'a Stream,
     strict: bool,
     findings: Vec<(usize, Finding)>,
-    /// Takes what is reported once there are too many.
+    /// Takes what is reported once there are too many, and what is no news.
     rest: Option<Finding>,
+    too_many: bool,
+    /// The places whose values the decoder refuses, where no rule has anything to add.
+    refused: Vec<(usize, Vec<Step>)>,
 }
 
 impl<'a> Sink<'a> {
@@ -24,7 +27,22 @@ impl<'a> Sink<'a> {
             strict,
             findings: Vec::new(),
             rest: None,
+            too_many: false,
+            refused: Vec::new(),
         }
+    }
+
+    /// Reports what the decoder of Talos refuses; rules that find fault with the same value are not heard.
+    pub(super) fn refused(
+        &mut self,
+        code: &'static str,
+        at: &At<'_>,
+        message: impl Into<String>,
+    ) -> &mut Finding {
+        if self.findings.len() < MOST {
+            self.refused.push((at.document().index, at.steps()));
+        }
+        self.add(Severity::Error, code, at, message.into(), false)
     }
 
     /// Reports what Talos refuses.
@@ -34,7 +52,7 @@ impl<'a> Sink<'a> {
         at: &At<'_>,
         message: impl Into<String>,
     ) -> &mut Finding {
-        self.add(Severity::Error, code, at, message.into())
+        self.add(Severity::Error, code, at, message.into(), true)
     }
 
     /// Reports what Talos takes although it is hardly meant; an error if warnings count as errors.
@@ -48,7 +66,7 @@ impl<'a> Sink<'a> {
             true => Severity::Error,
             false => Severity::Warning,
         };
-        self.add(severity, code, at, message.into())
+        self.add(severity, code, at, message.into(), true)
     }
 
     /// Reports what can be said in a newer way.
@@ -58,7 +76,7 @@ impl<'a> Sink<'a> {
         at: &At<'_>,
         message: impl Into<String>,
     ) -> &mut Finding {
-        self.add(Severity::Note, code, at, message.into())
+        self.add(Severity::Note, code, at, message.into(), true)
     }
 
     /// Reports that the text holds no document.
@@ -86,15 +104,15 @@ impl<'a> Sink<'a> {
         self.findings.sort_by_key(place);
         let findings = self.findings.into_iter().map(|(_, finding)| finding);
         let mut findings: Vec<Finding> = findings.collect();
-        if let Some(last) = self.rest {
+        if self.too_many {
             findings.push(Finding {
                 severity: Severity::Error,
                 code: "too-many",
                 document: String::new(),
                 path: String::new(),
+                line: None,
                 message: format!("there is more than these {MOST} findings"),
                 hint: None,
-                ..last
             });
         }
         findings
@@ -106,30 +124,39 @@ impl<'a> Sink<'a> {
         code: &'static str,
         at: &At<'_>,
         message: String,
+        rule: bool,
     ) -> &mut Finding {
+        let index = at.document().index;
+        let steps = at.steps();
+        let said = rule && self.is_refused(index, &steps);
         let full = self.findings.len() >= MOST;
-        let (line, path) = match full {
-            true => (None, String::new()),
-            false => {
-                let steps = at.steps();
-                (self.stream.line(at.document().index, &steps), path(&steps))
-            }
+        self.too_many |= full && !said;
+        let line = match full || said {
+            true => None,
+            false => self.stream.line(index, &steps),
         };
         let finding = Finding {
             severity,
             code,
             document: at.document().label(),
-            path,
+            path: path(&steps),
             line,
             message,
             hint: None,
         };
-        if full {
+        if full || said {
             return self.rest.insert(finding);
         }
-        let index = self.findings.len();
-        self.findings.push((at.document().index, finding));
-        &mut self.findings[index].1
+        let last = self.findings.len();
+        self.findings.push((index, finding));
+        &mut self.findings[last].1
+    }
+
+    /// Returns whether the decoder refuses the value at a place, or one that it is in.
+    fn is_refused(&self, document: usize, steps: &[Step]) -> bool {
+        self.refused
+            .iter()
+            .any(|(index, place)| *index == document && steps.starts_with(place))
     }
 }
 
