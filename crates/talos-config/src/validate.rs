@@ -8,7 +8,7 @@
 //! An absent field reads as the zero value of its type, as it does for Talos.
 
 mod at;
-mod decode;
+pub(crate) mod decode;
 mod documents;
 mod lint;
 mod main;

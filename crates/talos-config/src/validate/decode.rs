@@ -1,6 +1,6 @@
 //! What the decoder of the target version refuses: kinds and fields it does not know, and values of another type.
 
-mod scalar;
+pub(crate) mod scalar;
 
 use std::collections::HashSet;
 

@@ -8,7 +8,7 @@ use crate::schema::{Field, Shape};
 use crate::validate::value::{self, Url};
 
 /// Checks a scalar; the error says what it is not, and never shows it.
-pub(super) fn check(scalar: &Value, field: &Field) -> Result<(), Cow<'static, str>> {
+pub(crate) fn check(scalar: &Value, field: &Field) -> Result<(), Cow<'static, str>> {
     match field.shape {
         Shape::Text => text(scalar, field.of),
         Shape::Bool => {
