@@ -2,6 +2,7 @@
 
 mod diff;
 mod generate;
+pub(crate) mod generator;
 mod lossless;
 mod migrate;
 mod validate;
