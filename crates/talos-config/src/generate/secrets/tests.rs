@@ -1,0 +1,317 @@
+use talos_pki::fill_random;
+
+use super::*;
+use crate::generate::tests::{BUNDLE, KINDS, VERSIONS, params, secrets};
+use crate::generate::{Error, Release, machine_config};
+
+fn now() -> Timestamp {
+    "2026-11-30T12:00:00Z".parse().unwrap()
+}
+
+fn contract(version: &str) -> Contract {
+    Release::parse(version).unwrap().contract()
+}
+
+fn fresh(version: &str) -> Secrets {
+    Secrets::generate(contract(version), now(), &mut fill_random).unwrap()
+}
+
+fn problems(error: &Error) -> Vec<String> {
+    error.problems().iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_bundle_is_written_as_the_official_tool_does() {
+    assert_eq!(secrets().text(), BUNDLE);
+}
+
+#[test]
+fn fresh_secrets_have_the_right_form_and_are_read_again() {
+    let made = fresh("1.13");
+    assert_eq!(Secrets::read(&made.text()).unwrap(), made);
+    let id = made.cluster_id.as_bytes();
+    assert_eq!((id.len(), URL_SAFE.decode(id).unwrap().len()), (44, 32));
+    assert_eq!(STANDARD.decode(&made.cluster_secret).unwrap().len(), 32);
+    assert!(is_token(&made.bootstrap_token) && is_token(&made.trustd_token));
+    assert_ne!(made.bootstrap_token, made.trustd_token);
+    let Encryption::Secretbox(secret) = &made.encryption else {
+        panic!("secretbox since 1.3");
+    };
+    assert_eq!(STANDARD.decode(secret).unwrap().len(), 32);
+    assert!(
+        made.service_account
+            .starts_with("-----BEGIN RSA PRIVATE KEY-----\n")
+    );
+    assert!(
+        made.os
+            .key
+            .starts_with("-----BEGIN ED25519 PRIVATE KEY-----\n")
+    );
+    for pair in [&made.kubernetes, &made.aggregator, &made.etcd] {
+        assert!(pair.key.starts_with("-----BEGIN EC PRIVATE KEY-----\n"));
+    }
+    assert_ne!(made, fresh("1.13"));
+}
+
+#[test]
+fn older_releases_start_with_older_secrets() {
+    let made = fresh("1.2");
+    assert!(matches!(made.encryption, Encryption::AesCbc(_)));
+    assert!(
+        made.service_account
+            .starts_with("-----BEGIN EC PRIVATE KEY-----\n")
+    );
+    assert!(made.text().contains("    aescbcencryptionsecret: "));
+    assert_eq!(Secrets::read(&made.text()).unwrap(), made);
+}
+
+#[test]
+fn tokens_use_every_letter_alike() {
+    let mut counter = 0_u8;
+    let mut fill = |bytes: &mut [u8]| {
+        for byte in bytes {
+            *byte = counter;
+            counter = counter.wrapping_add(1);
+        }
+        Ok(())
+    };
+    let mut counts = std::collections::BTreeMap::new();
+    // 7 bytes of every 256 make each letter, and the last four none.
+    for _ in 0..36 * 7 {
+        let text = token(&mut fill).unwrap();
+        assert!(is_token(&text), "{text}");
+        for letter in text.chars() {
+            *counts.entry(letter).or_insert(0_usize) += 1;
+        }
+    }
+    assert_eq!(counts.len(), 37);
+}
+
+#[test]
+fn everything_missing_is_named_together() {
+    let error = Secrets::read("cluster: {id: x}\ncerts: {os: {crt: ''}}\n").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the secrets bundle has not all the secrets of a cluster"
+    );
+    assert_eq!(
+        problems(&error),
+        [
+            "certs.etcd.crt (line 2) is required",
+            "certs.etcd.key (line 2) is required",
+            "certs.k8s.crt (line 2) is required",
+            "certs.k8s.key (line 2) is required",
+            "certs.k8saggregator.crt (line 2) is required",
+            "certs.k8saggregator.key (line 2) is required",
+            "certs.os.crt (line 2) is required",
+            "certs.os.key (line 2) is required",
+            "cluster.secret (line 1) is required",
+            "secrets.bootstraptoken is required",
+            "trustdinfo.token is required",
+            "secrets.secretboxencryptionsecret or secrets.aescbcencryptionsecret is required",
+            "certs.k8sserviceaccount.key (line 2) is required",
+        ]
+    );
+}
+
+#[test]
+fn damage_is_named_with_its_line() {
+    let check = |from: &str, to: &str, expected: &[&str]| {
+        assert!(BUNDLE.contains(from), "{from}");
+        let error = Secrets::read(&BUNDLE.replacen(from, to, 1)).unwrap_err();
+        assert_eq!(problems(&error), expected, "{to}");
+    };
+    check(
+        "id: gel7zZ",
+        "ID2: gel7zZ",
+        &["cluster.id (line 1) is required"],
+    );
+    check(
+        "    secretbox",
+        "    aescbcencryptionsecret: AAAAAAAAAAAAAAAAAAAAAA==\n    secretbox",
+        &[
+            "secrets.aescbcencryptionsecret (line 6) is there besides secrets.secretboxencryptionsecret; only one of them may be",
+        ],
+    );
+    check(
+        "secret: gHtr",
+        "secret: gHt",
+        &["secrets.secretboxencryptionsecret (line 6) is not base64 of a key of 32 bytes"],
+    );
+    check(
+        "key: LS0tLS1CRUdJTiBSU0E",
+        "key: '*'\n        x: LS0tLS1CRUdJTiBSU0E",
+        &["certs.k8sserviceaccount.key (line 20) is not base64 of a text"],
+    );
+    let lines: Vec<&str> = BUNDLE.lines().collect();
+    // The keys of etcd and of Kubernetes change places.
+    let mut swapped = lines.clone();
+    swapped.swap(11, 14);
+    let error = Secrets::read(&swapped.join("\n")).unwrap_err();
+    assert_eq!(
+        problems(&error),
+        [
+            "certs.etcd.crt (line 11) does not belong to certs.etcd.key",
+            "certs.k8s.crt (line 14) does not belong to certs.k8s.key",
+        ]
+    );
+}
+
+#[test]
+fn other_texts_are_refused() {
+    let check = |text: &str, expected: &str| {
+        let error = Secrets::read(text).unwrap_err();
+        assert_eq!(problems(&error), [expected], "{text}");
+    };
+    check("", "the text is empty");
+    check("# nothing\n", "the text is empty");
+    check("- a\n", "the text is no mapping");
+    check("a: 1\n---\nb: 1\n", "the text has several documents");
+    assert!(matches!(Secrets::read("a: ["), Err(Error::Syntax { .. })));
+}
+
+#[test]
+fn the_form_of_other_tools_is_read() {
+    let mut text = BUNDLE.to_owned();
+    for (from, to) in [
+        ("cluster:", "Cluster:"),
+        ("    id:", "    Id:"),
+        ("    secret:", "    Secret:"),
+        ("secrets:", "Secrets:"),
+        ("bootstraptoken", "BootstrapToken"),
+        ("trustdinfo", "TrustdInfo"),
+        ("certs:", "Certs:"),
+        ("k8saggregator", "K8sAggregator"),
+        ("    os:", "    OS:"),
+    ] {
+        text = text.replacen(from, to, 1);
+    }
+    assert_eq!(Secrets::read(&text).unwrap(), secrets());
+}
+
+#[test]
+fn a_control_plane_s_configuration_gives_the_secrets_back() {
+    for version in VERSIONS {
+        for secrets in [
+            secrets(),
+            Secrets {
+                encryption: Encryption::AesCbc(
+                    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=".to_owned(),
+                ),
+                ..secrets()
+            },
+        ] {
+            let text = machine_config(KINDS[0], &params(version), &secrets).unwrap();
+            let found = Secrets::from_config(&text).unwrap();
+            assert_eq!(found.secrets, secrets, "{version}");
+            assert_eq!(found.warnings, Vec::<String>::new());
+        }
+        let worker = machine_config(KINDS[1], &params(version), &secrets()).unwrap();
+        assert!(matches!(
+            Secrets::from_config(&worker),
+            Err(Error::NotControlPlane)
+        ));
+    }
+}
+
+#[test]
+fn what_a_configuration_lacks_is_named_where_it_would_be() {
+    let text = machine_config(KINDS[0], &params("1.14"), &secrets()).unwrap();
+    let text = text
+        .replacen("    privateKey: |", "    other: |", 1)
+        .replacen("clusterID:", "x:", 1);
+    let error = Secrets::from_config(&text).unwrap_err();
+    assert_eq!(
+        problems(&error),
+        [
+            "DiscoveryIdentityConfig: clusterID is required",
+            "KubeServiceAccountConfig: issuer.privateKey is required",
+        ]
+    );
+    let error = Secrets::from_config("machine: {type: controlplane}\n").unwrap_err();
+    assert_eq!(problems(&error).len(), 14);
+}
+
+#[test]
+fn of_two_encryption_secrets_the_newer_one_is_kept() {
+    let text = machine_config(KINDS[0], &params("1.13"), &secrets()).unwrap();
+    let both = text.replacen(
+        "    secretboxEncryptionSecret",
+        "    aescbcEncryptionSecret: AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n    secretboxEncryptionSecret",
+        1,
+    );
+    let found = Secrets::from_config(&both).unwrap();
+    assert_eq!(found.secrets, secrets());
+    assert_eq!(found.warnings.len(), 1);
+    assert!(!found.warnings[0].contains("AAAA"));
+}
+
+#[test]
+fn a_folder_of_another_tool_gives_its_authorities() {
+    let theirs = secrets();
+    let mut files = PkiFiles::from([
+        ("ca.crt", theirs.kubernetes.crt.clone()),
+        ("ca.key", theirs.kubernetes.key.clone()),
+        ("etcd/ca.crt", theirs.etcd.crt.clone()),
+        ("etcd/ca.key", theirs.etcd.key.clone()),
+        ("front-proxy-ca.crt", theirs.aggregator.crt.clone()),
+        ("front-proxy-ca.key", theirs.aggregator.key.clone()),
+        ("sa.key", theirs.service_account.clone()),
+    ]);
+    let from =
+        |files: &PkiFiles| Secrets::from_pki(files, contract("1.13"), now(), &mut fill_random);
+    let mut made = from(&files).unwrap();
+    assert_eq!(
+        (
+            &made.kubernetes,
+            &made.etcd,
+            &made.aggregator,
+            &made.service_account
+        ),
+        (
+            &theirs.kubernetes,
+            &theirs.etcd,
+            &theirs.aggregator,
+            &theirs.service_account
+        )
+    );
+    assert_ne!(made.os, theirs.os);
+    assert_eq!(Secrets::read(&made.text()).unwrap(), made);
+    made.set_bootstrap_token("abcdef.0123456789abcdef").unwrap();
+    assert_eq!(made.bootstrap_token, "abcdef.0123456789abcdef");
+    for bad in [
+        "",
+        "abcdef",
+        "ABCDEF.0123456789abcdef",
+        "abcdef.0123456789abcde",
+        "abcdef.0123456789abcdef ",
+    ] {
+        assert!(
+            matches!(made.set_bootstrap_token(bad), Err(Error::Token)),
+            "{bad}"
+        );
+    }
+    files.remove("sa.key");
+    files.insert("etcd/ca.key", theirs.kubernetes.key.clone());
+    files.insert("ca.key", "nothing".to_owned());
+    let error = from(&files).unwrap_err();
+    assert_eq!(
+        problems(&error),
+        [
+            "ca.key cannot be read: no private key found (no PEM block labeled PRIVATE KEY, ED25519, EC or RSA PRIVATE KEY)",
+            "etcd/ca.crt does not belong to etcd/ca.key",
+            "sa.key is required",
+        ]
+    );
+}
+
+#[test]
+fn debug_texts_hold_no_secret() {
+    let text = format!(
+        "{:?} {:?} {:?}",
+        secrets(),
+        secrets().os,
+        secrets().encryption
+    );
+    assert_eq!(text, "Secrets { .. } KeyPair { .. } Secretbox");
+}
