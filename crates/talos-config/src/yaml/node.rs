@@ -1,5 +1,6 @@
 //! One value of a document: what it is, and reading it.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -208,6 +209,19 @@ impl Node {
         self.len() == 0
     }
 
+    /// Returns how many values the node holds, itself and those behind aliases counted.
+    pub(super) fn size(&self) -> usize {
+        match &self.data {
+            Data::Scalar(_) => 1,
+            Data::Mapping(children) | Data::List(children) => {
+                children.iter().fold(1, |sum: usize, child| {
+                    sum.saturating_add(child.value.size())
+                })
+            }
+            Data::Alias(target) => target.size(),
+        }
+    }
+
     /// Returns the node itself or the one its alias stands for.
     pub(super) fn followed(&self) -> &Self {
         match &self.data {
@@ -267,6 +281,14 @@ impl Child {
             before: Vec::new(),
         }
     }
+
+    /// Returns the child as if it had not been read from a text.
+    pub(super) fn without_place(self) -> Self {
+        Self {
+            place: None,
+            ..self
+        }
+    }
 }
 
 /// Returns the entries of a mapping with those of its `<<` entries, each key once.
@@ -276,6 +298,10 @@ fn flat_entries(children: &[Child]) -> Vec<(&str, &Node)> {
         .filter(|child| !child.merge)
         .map(|child| (child.key.as_str(), &child.value))
         .collect();
+    if entries.len() == children.len() {
+        return entries;
+    }
+    let mut known: HashSet<&str> = entries.iter().map(|(key, _)| *key).collect();
     for merge in children.iter().filter(|child| child.merge) {
         let target = merge.value.followed();
         let sources: Vec<&Node> = match &target.data {
@@ -283,7 +309,7 @@ fn flat_entries(children: &[Child]) -> Vec<(&str, &Node)> {
             _ => vec![target],
         };
         for (key, node) in sources.into_iter().flat_map(Node::entries) {
-            if !entries.iter().any(|(known, _)| *known == key) {
+            if known.insert(key) {
                 entries.push((key, node));
             }
         }

@@ -389,6 +389,67 @@ fn odd_flow_lists_print_as_they_were() {
 }
 
 #[test]
+fn a_text_that_would_take_too_much_memory_is_refused() {
+    let laughs: String = ('b'..='z')
+        .scan('a', |previous, name| {
+            let aliases = format!("*{previous},").repeat(9);
+            *previous = name;
+            Some(format!("{name}: &{name} [{aliases}]\n"))
+        })
+        .collect();
+    for text in [
+        format!("a: &a [x]\n{laughs}"),
+        "[".repeat(100_000),
+        "- ".repeat(100_000),
+        format!("[{}]", "a,".repeat(300_000)),
+        "a: &a [*a]\n".to_owned(),
+    ] {
+        assert!(Stream::parse(&text).is_err(), "{}", &text[..20]);
+    }
+    let keys: String = (0..100_000).map(|key| format!("k{key}: 1\n")).collect();
+    assert_eq!(
+        Stream::parse(&keys).unwrap().root(0).unwrap().len(),
+        100_000
+    );
+}
+
+#[test]
+fn forms_that_are_not_edited_in_place_are_read_and_copied() {
+    check(
+        "a:\n  ? x # one\n  : 1\n  y: 2\nb: [? p : q, r: s]\nc: 1 # c\n",
+        |root| {
+            assert_eq!(
+                root.value(),
+                json!({"a": {"x": 1, "y": 2}, "b": [{"p": "q"}, {"r": "s"}], "c": 1})
+            );
+            root.set("c", json!(2));
+        },
+        &expect![[r#"
+            a:
+              ? x # one
+              : 1
+              y: 2
+            b: [? p : q, r: s]
+            c: 2 # c
+        "#]],
+    );
+}
+
+#[test]
+fn a_tag_stays_while_what_it_is_on_changes() {
+    check(
+        "a: !!map # t\n  b: 1\nc: &c !!str 5\nd: !x\n",
+        |root| root.get_mut("a").unwrap().set("b", json!(2)),
+        &expect![[r#"
+            a: !!map # t
+              b: 2
+            c: &c !!str 5
+            d: !x
+        "#]],
+    );
+}
+
+#[test]
 fn a_value_is_written_as_a_document() {
     let value = json!({"a": {"b": ["off", 1, "1"]}, "c": "x\ny", "d": null});
     let text = write(&value);

@@ -1,13 +1,13 @@
-//! Building the nodes of a document, with the places where they stood.
+//! Building the nodes of a text, with the places where they stood.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use rowan::ast::AstNode;
+use granit_parser::ScalarStyle;
 use serde_json::Value;
-use yaml_edit::SyntaxKind;
 
-use super::content::{Content, Syntax, Values, content, has_token, is_block, span, value_of};
+use super::events::{Events, Item, Mark, Token};
+use super::resolve;
 use crate::Error;
 use crate::yaml::layout::{Document, Form, Place, Quote, Span};
 use crate::yaml::node::{Child, Data, Node};
@@ -15,272 +15,266 @@ use crate::yaml::node::{Child, Data, Node};
 /// Builds the documents of a text.
 pub(super) struct Builder<'a> {
     pub(super) text: &'a str,
-    anchors: HashMap<String, Arc<Node>>,
+    pub(super) events: Events<'a>,
+    /// What the anchors of the document name, and how many values that is.
+    anchors: HashMap<usize, (Arc<Node>, usize)>,
+    /// Where the last scalar or bracket ended.
+    pub(super) last: usize,
     /// Columns by which the first nested mapping is indented.
     pub(super) step: Option<usize>,
     /// Columns by which the first list is indented below its key.
     pub(super) list: Option<usize>,
-    /// Whether the text may hold a `<<`.
-    pub(super) merges: bool,
 }
+
+/// A value that was read, and where its text ends.
+pub(super) type Built = (Node, usize);
 
 impl<'a> Builder<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         Self {
             text,
+            events: Events::new(text),
             anchors: HashMap::new(),
+            last: 0,
             step: None,
             list: None,
-            merges: text.contains("<<"),
         }
     }
 
-    pub(super) fn document(
-        &mut self,
-        node: &Syntax,
-        tile: Span,
-        values: &mut impl Iterator<Item = Value>,
-    ) -> Result<Document, Error> {
-        self.anchors.clear();
-        let content = content(node);
-        let is_null = content.node.as_ref().is_none_or(|node| {
-            node.kind() == SyntaxKind::SCALAR
-                && matches!(&self.text[span(node)], "" | "~" | "null" | "Null" | "NULL")
-        });
-        let Some(root) = content.node.clone().filter(|_| !is_null) else {
-            return Ok(Self::empty_document(tile));
+    /// Builds all documents; their pieces tile the text.
+    pub(super) fn documents(&mut self) -> Result<Vec<Document>, Error> {
+        let mut documents: Vec<Document> = Vec::new();
+        // Where the document that is being read starts, if a `...` told.
+        let mut from = Some(0);
+        loop {
+            let marker = match self.events.mark()? {
+                Mark::Start(marker) => marker,
+                Mark::End(span) => {
+                    from = (!span.is_empty()).then(|| self.line_end(span.end));
+                    continue;
+                }
+                Mark::Finished => break,
+            };
+            let start = from.take().unwrap_or(marker.start);
+            if let Some(previous) = documents.last_mut() {
+                close(previous, start);
+            }
+            self.anchors.clear();
+            let document = self.document(start, marker)?;
+            documents.push(document);
+        }
+        match documents.last_mut() {
+            Some(last) => close(last, self.text.len()),
+            None if self.text.is_empty() => {}
+            None => documents.push(empty_document(0..self.text.len())),
+        }
+        Ok(documents)
+    }
+
+    fn document(&mut self, from: usize, marker: Span) -> Result<Document, Error> {
+        let item = self.events.item()?;
+        let item = self.at_dash(item, marker.end);
+        let is_null = match &item.token {
+            Token::Scalar(text, style) => {
+                item.anchor.is_none()
+                    && resolve::value(text, *style, item.tag.as_ref()) == Value::Null
+            }
+            _ => false,
         };
-        let value = values
-            .next()
-            .ok_or_else(|| self.unsupported(tile.start, "a document that reads as nothing"))?;
-        let whole = span(&root);
-        // The lines above a block root belong to its first child; the `---` line does not.
-        let start = match self.own_line(&root) {
-            true => self.after_marker(node, tile.start, whole.start),
-            false => whole.start,
+        if is_null {
+            return Ok(empty_document(from..item.span.end.max(marker.end)));
+        }
+        // The lines above a block root belong to its first child; the `---` line and those of a tag do not.
+        let head = item
+            .property
+            .max((!marker.is_empty()).then_some(marker.end));
+        let start = match (self.own_line(&item), head) {
+            (true, Some(head)) => self.line_end(head),
+            (true, None) => from,
+            (false, _) => self.content(&item, marker.end),
         };
-        self.in_order(&[tile.start, start, tile.end])?;
-        let (mut root, end) = self.node(content, value, start, 0)?;
+        self.in_order(&[from, start])?;
+        let (mut root, end) = self.node(item, start, 0)?;
         self.keep_head(&mut root);
         Ok(Document {
-            prefix: Some(tile.start..start),
+            prefix: Some(from..start),
             root,
-            suffix: end.clamp(start, tile.end)..tile.end,
+            suffix: end.max(start)..end.max(start),
         })
     }
 
-    /// Makes a document that holds nothing but comments and markers.
-    pub(super) fn empty_document(tile: Span) -> Document {
-        let end = tile.end..tile.end;
-        let root = Node {
-            data: Data::Scalar(Value::Null),
-            form: Form::Opaque(end.clone()),
-            anchor: None,
-        };
-        Document {
-            prefix: Some(tile),
-            root,
-            suffix: end,
+    /// Lets a list of lines start at its first dash: where it stands below its key, the parser names its first item.
+    fn at_dash(&self, mut item: Item<'a>, from: usize) -> Item<'a> {
+        if let Token::Start {
+            is_mapping: false,
+            in_flow: false,
+        } = item.token
+        {
+            item.span.start = self.skip_properties(from);
+        }
+        item
+    }
+
+    /// Returns whether a value is a collection of lines that starts on a line of its own.
+    fn own_line(&self, item: &Item<'_>) -> bool {
+        let start = item.span.start;
+        matches!(item.token, Token::Start { in_flow: false, .. })
+            && self.text[self.line_start(start)..start].trim().is_empty()
+    }
+
+    /// Returns where the text of a value starts, somewhere behind `from`.
+    fn content(&self, item: &Item<'_>, from: usize) -> usize {
+        match &item.token {
+            // The parser tells where the content starts, not the mark before it.
+            Token::Scalar(_, ScalarStyle::Literal | ScalarStyle::Folded) => {
+                self.skip_properties(from)
+            }
+            _ => item.span.start,
         }
     }
 
-    /// Returns whether a node is a collection of lines that starts on a line of its own.
-    fn own_line(&self, node: &Syntax) -> bool {
-        is_block(node)
-            && self.text[self.line_start(span(node).start)..span(node).start]
-                .trim()
-                .is_empty()
-    }
-
-    /// Returns where the line of the last `---` or directive before `limit` ends.
-    fn after_marker(&self, document: &Syntax, start: usize, limit: usize) -> usize {
-        let markers = document
-            .children_with_tokens()
-            .filter(|child| matches!(child.kind(), SyntaxKind::DOC_START | SyntaxKind::DIRECTIVE))
-            .map(|child| usize::from(child.text_range().end()))
-            .filter(|end| *end <= limit);
-        markers.max().map_or(start, |end| self.line_end(end))
-    }
-
-    /// Builds the node of a content; `from` is where its text starts, lines above its first child included.
-    ///
-    /// Returns the node and where its text ends.
+    /// Builds the node of a value; `from` is where its text starts, lines above its first child included.
     pub(super) fn node(
         &mut self,
-        content: Content,
-        value: Value,
+        item: Item<'a>,
         from: usize,
         parent: usize,
-    ) -> Result<(Node, usize), Error> {
-        let Some(syntax) = content.node else {
-            return Ok((
-                Node {
-                    data: Data::Scalar(value),
-                    form: Form::Plain(from..from, Quote::None),
-                    anchor: None,
-                },
-                from,
-            ));
+    ) -> Result<Built, Error> {
+        let (data, form, end) = match item.token {
+            Token::Alias(id) => {
+                let (target, size) = self.anchors.get(&id).cloned().ok_or_else(|| {
+                    self.unsupported(item.span.start, "an alias inside of what it names")
+                })?;
+                self.count(size, item.span.start)?;
+                let form = Form::Plain(item.span.clone(), Quote::None);
+                (Data::Alias(target), form, item.span.end)
+            }
+            Token::Scalar(text, style) => {
+                let span = from..self.scalar_end(from, style, &item.span);
+                let value = resolve::value(&text, style, item.tag.as_ref());
+                let end = span.end;
+                (Data::Scalar(value), Form::Plain(span, quote(style)), end)
+            }
+            Token::Start {
+                is_mapping: true,
+                in_flow: false,
+            } => self.block_mapping(item.span.start, from, parent)?,
+            Token::Start {
+                is_mapping: false,
+                in_flow: false,
+            } => self.block_list(item.span.start, from, parent)?,
+            Token::Start { is_mapping, .. } => self.flow(is_mapping, item.span)?,
+            Token::End => return Err(self.unsupported(from, "an end without a beginning")),
         };
-        let whole = span(&syntax);
-        let anchor: Option<Arc<str>> = content.anchor.as_deref().map(Arc::from);
-        let (data, form, end) = match syntax.kind() {
-            SyntaxKind::ALIAS => {
-                let name = self.text[whole.clone()]
-                    .trim_start_matches('*')
-                    .trim_end()
-                    .to_owned();
-                let target =
-                    self.anchors.get(&name).cloned().ok_or_else(|| {
-                        self.unsupported(whole.start, "an alias without an anchor")
-                    })?;
-                (
-                    Data::Alias(target),
-                    Form::Plain(whole.clone(), Quote::None),
-                    whole.end,
-                )
-            }
-            SyntaxKind::SCALAR => {
-                let end = self.scalar_end(&whole);
-                (
-                    Data::Scalar(value),
-                    Form::Plain(whole.start..end, self.quote(whole.start)),
-                    end,
-                )
-            }
-            SyntaxKind::MAPPING | SyntaxKind::SEQUENCE if content.tagged => (
-                Node::from(value).data,
-                Form::Opaque(from..whole.end),
-                whole.end,
-            ),
-            SyntaxKind::MAPPING | SyntaxKind::SEQUENCE if is_block(&syntax) => {
-                self.block(&syntax, value, from, parent)?
-            }
-            SyntaxKind::MAPPING | SyntaxKind::SEQUENCE => self.flow(&syntax, value)?,
-            _ => return Err(self.unsupported(whole.start, "content of an unknown kind")),
+        self.last = end;
+        let mut node = Node {
+            data,
+            form,
+            anchor: None,
         };
-        let node = Node { data, form, anchor };
-        if let Some(name) = content.anchor {
-            self.anchors.insert(name, Arc::new(node.clone()));
+        if let Some((id, name)) = item.anchor {
+            node.anchor = Some(name);
+            let size = node.size();
+            self.count(size, from)?;
+            self.anchors.insert(id, (Arc::new(node.clone()), size));
         }
         Ok((node, end))
     }
 
-    /// Builds a collection that has its children on lines.
-    fn block(
+    fn block_mapping(
         &mut self,
-        syntax: &Syntax,
-        value: Value,
+        start: usize,
         from: usize,
         parent: usize,
     ) -> Result<(Data, Form, usize), Error> {
-        let is_mapping = syntax.kind() == SyntaxKind::MAPPING;
-        let mut values = Values::new(value, self.merges);
+        let column = start - self.line_start(start);
+        self.learn(true, column, parent, from);
+        let mut keys = Keys::default();
+        let mut children: Vec<Child> = Vec::new();
+        let mut cursor = from;
+        loop {
+            let item = self.events.item()?;
+            if matches!(item.token, Token::End) {
+                break;
+            }
+            let at = item.span.start;
+            let is_word = self.is_word(&item) && self.skip_blank(cursor) == at;
+            let (key, merge) = self.key(item)?;
+            keys.add(self, &key, merge, at)?;
+            let colon = self.skip_spaces(self.last);
+            if !is_word || self.text.as_bytes().get(colon) != Some(&b':') {
+                return self.opaque_mapping(children, (key, merge), keys, from);
+            }
+            let mut child = self.block_child(cursor, at..colon + 1, column)?;
+            cursor = child.place.as_ref().map_or(cursor, |place| place.tail.end);
+            (child.key, child.merge) = (key, merge);
+            self.check_merge(&child)?;
+            children.push(child);
+        }
+        Ok((Data::Mapping(children), block(column), cursor))
+    }
+
+    fn block_list(
+        &mut self,
+        start: usize,
+        from: usize,
+        parent: usize,
+    ) -> Result<(Data, Form, usize), Error> {
+        let column = start - self.line_start(start);
+        self.learn(false, column, parent, from);
         let mut children = Vec::new();
         let mut cursor = from;
-        let first = span(syntax).start;
-        let column = first - self.line_start(first);
-        self.learn(is_mapping, column, parent, from);
-        for entry in syntax.children() {
-            let start = span(&entry).start;
-            let (key, merge, name) = self.name(&entry, is_mapping, false)?;
-            let (key, value) = values
-                .take(key, merge)
-                .ok_or_else(|| self.unsupported(start, "an entry that cannot be read"))?;
-            let content = self.entry_content(&entry, is_mapping, merge)?;
-            let (child, end) = self.block_child(content, value, cursor, name, column)?;
-            let line_end = child.place.as_ref().map_or(end, |place| place.tail.end);
-            children.push(Child {
-                key,
-                merge,
-                ..child
-            });
-            cursor = line_end;
+        loop {
+            let item = self.events.item()?;
+            if matches!(item.token, Token::End) {
+                break;
+            }
+            let dash = self.skip_blank(cursor);
+            if self.text.as_bytes().get(dash) != Some(&b'-') {
+                return Err(self.unsupported(dash, "this form of list"));
+            }
+            let child = self.child_of(item, cursor, dash..dash + 1, column)?;
+            cursor = child.place.as_ref().map_or(cursor, |place| place.tail.end);
+            children.push(child);
         }
-        let form = Form::Block {
-            column,
-            after: Vec::new(),
-        };
-        Ok((
-            if is_mapping {
-                Data::Mapping(children)
-            } else {
-                Data::List(children)
-            },
-            form,
-            cursor,
-        ))
+        Ok((Data::List(children), block(column), cursor))
     }
 
-    /// Reads off what an entry or item holds.
-    pub(super) fn entry_content(
-        &self,
-        entry: &Syntax,
-        is_mapping: bool,
-        merge: bool,
-    ) -> Result<Content, Error> {
-        let holder = if is_mapping {
-            value_of(entry)
-        } else {
-            Some(entry.clone())
-        };
-        let content = holder.as_ref().map_or_else(Content::none, content);
-        let aliases = |node: &Syntax| {
-            node.kind() == SyntaxKind::ALIAS
-                || (node.kind() == SyntaxKind::SEQUENCE
-                    && node
-                        .children()
-                        .all(|item| item.children().any(|node| node.kind() == SyntaxKind::ALIAS)))
-        };
-        if merge && !content.node.as_ref().is_some_and(aliases) {
-            return Err(
-                self.unsupported(span(entry).start, "a `<<` of something other than aliases")
-            );
-        }
-        Ok(content)
+    /// Builds the value of an entry that has lines of its own; `cursor` is where the previous one ended.
+    fn block_child(&mut self, cursor: usize, name: Span, column: usize) -> Result<Child, Error> {
+        let item = self.events.item()?;
+        self.child_of(item, cursor, name, column)
     }
 
-    /// Builds a child that has lines of its own; `cursor` is where the previous one ended.
-    fn block_child(
+    fn child_of(
         &mut self,
-        content: Content,
-        value: Value,
+        item: Item<'a>,
         cursor: usize,
         name: Span,
         column: usize,
-    ) -> Result<(Child, usize), Error> {
+    ) -> Result<Child, Error> {
         self.in_order(&[cursor, name.start, name.end])?;
+        let item = self.at_dash(item, name.end);
         let lead = cursor..name.start;
         let keep = self.keep(&lead);
-        let below = content
-            .node
-            .as_ref()
-            .is_some_and(|node| self.own_line(node));
-        let start = match &content.node {
-            Some(_) if below => self.line_end(name.end),
-            Some(node) => span(node).start,
-            None => name.end,
+        let below = self.own_line(&item);
+        let is_absent = item.span.is_empty() && matches!(item.token, Token::Scalar(..));
+        let start = match (below, item.property) {
+            (true, property) => self.line_end(property.unwrap_or(name.end).max(name.end)),
+            (false, None) if is_absent => name.end,
+            (false, Some(at)) if is_absent => self.skip_word(at),
+            (false, _) => self.content(&item, name.end),
         };
-        let line = name.end..self.line_end(name.end);
-        let mut comment = content
-            .comment
-            .clone()
-            .filter(|at| at.start >= line.start && at.end <= line.end);
-        if let Some(at) = &mut comment {
-            at.start = self.text[..at.start].trim_end_matches([' ', '\t']).len();
-        }
-        let (node, end) = self.node(content, value, start, column)?;
-        self.in_order(&[name.end, start, end])?;
-        let tail = if below || self.at_line_start(end) {
-            end..end
-        } else {
-            end..self.line_end(end)
+        self.in_order(&[name.end, start])?;
+        let mut comment = self.comment(name.end..self.line_end(name.end).min(start));
+        let (node, end) = self.node(item, start, column)?;
+        self.in_order(&[start, end])?;
+        let tail = match below || self.at_line_start(end) {
+            true => end..end,
+            false => end..self.line_end(end),
         };
         if !below && !tail.is_empty() {
-            let text = self.text[tail.clone()].trim_end_matches(['\n', '\r']);
-            if text.contains('#') {
-                comment = Some(tail.start..tail.start + text.len());
-            }
+            comment = self.comment(tail.clone()).or(comment);
         }
         let place = Place {
             lead,
@@ -290,61 +284,184 @@ impl<'a> Builder<'a> {
             comment,
             keep,
         };
-        let child = Child {
+        Ok(Child {
             key: String::new(),
             merge: false,
             value: node,
             place: Some(place),
             before: Vec::new(),
-        };
-        Ok((child, end))
+        })
     }
 
-    /// Returns the key of an entry, whether it is a `<<`, and the text of the key with its colon, or of the dash.
-    pub(super) fn name(
-        &self,
-        entry: &Syntax,
-        is_mapping: bool,
-        in_flow: bool,
-    ) -> Result<(String, bool, Span), Error> {
-        let whole = span(entry);
-        if !is_mapping {
-            let dash = entry
-                .children_with_tokens()
-                .find(|child| child.kind() == SyntaxKind::DASH);
-            let end = dash
-                .filter(|_| !in_flow)
-                .map_or(whole.start, |dash| usize::from(dash.text_range().end()));
-            return Ok((String::new(), false, whole.start..end));
-        }
-        if has_token(entry, SyntaxKind::QUESTION) {
-            return Err(self.unsupported(whole.start, "a key written with `?`"));
-        }
-        let key = entry
-            .children()
-            .find(|child| child.kind() == SyntaxKind::KEY);
-        let key = key.ok_or_else(|| self.unsupported(whole.start, "an entry without a key"))?;
-        let text = self.text[span(&key)].trim();
-        let colon = entry
-            .children_with_tokens()
-            .find(|child| child.kind() == SyntaxKind::COLON);
-        let end = colon.map_or(span(&key).end, |colon| {
-            usize::from(colon.text_range().end())
-        });
-        let scalar = key.children().find_map(yaml_edit::Scalar::cast);
-        let name = match scalar {
-            Some(scalar) if text.starts_with(['"', '\'']) || text.contains('\n') => {
-                scalar.as_string()
+    /// Reads the rest of a mapping that is written with `?` or another form that is copied, never edited in place.
+    fn opaque_mapping(
+        &mut self,
+        children: Vec<Child>,
+        (key, merge): (String, bool),
+        mut keys: Keys,
+        from: usize,
+    ) -> Result<(Data, Form, usize), Error> {
+        let mut entries: Vec<Child> = children.into_iter().map(Child::without_place).collect();
+        let mut next = Some((key, merge));
+        loop {
+            let (key, merge) = match next.take() {
+                Some(key) => key,
+                None => {
+                    let item = self.events.item()?;
+                    if matches!(item.token, Token::End) {
+                        self.skip_marks(item.span.start);
+                        break;
+                    }
+                    let at = item.span.start;
+                    let key = self.key(item)?;
+                    keys.add(self, &key.0, key.1, at)?;
+                    key
+                }
+            };
+            let item = self.events.item()?;
+            let from = match item.span.is_empty() {
+                true => self.last,
+                false => self.content(&item, self.last),
+            };
+            let (node, _) = self.node(item, from, 0)?;
+            let mut child = Child::fresh(key, node.value());
+            child.merge = merge;
+            if merge {
+                child.value = node;
             }
-            Some(scalar) => scalar.value().trim().to_owned(),
-            None if text == "<<" => text.to_owned(),
-            None => {
-                return Err(self.unsupported(
-                    whole.start,
-                    "a key that is not a plain word or a quoted string",
-                ));
-            }
+            self.check_merge(&child)?;
+            entries.push(child);
+        }
+        let end = match self.at_line_start(self.last) {
+            true => self.last,
+            false => self.line_end(self.last),
         };
-        Ok((name, text == "<<", whole.start..end))
+        // What a `<<` brought in is written out: the text is copied or written anew as a whole.
+        let whole = Node {
+            data: Data::Mapping(entries),
+            form: Form::Opaque(from..end),
+            anchor: None,
+        };
+        Ok((Node::from(whole.value()).data, whole.form, end))
+    }
+
+    /// Takes in the marks of an entry without a value that stand before `end`.
+    fn skip_marks(&mut self, end: usize) {
+        while let at = self.skip_blank(self.last)
+            && at < end
+            && matches!(self.text.as_bytes().get(at), Some(b':' | b'?'))
+        {
+            self.last = at + 1;
+        }
+    }
+
+    /// Returns whether a key is a plain or quoted word, without anchor, tag or `?`.
+    pub(super) fn is_word(&self, item: &Item<'_>) -> bool {
+        matches!(item.token, Token::Scalar(..))
+            && item.property.is_none()
+            && (!item.span.is_empty())
+    }
+
+    /// Returns the name of an entry, and whether it is a `<<`.
+    pub(super) fn key(&mut self, item: Item<'a>) -> Result<(String, bool), Error> {
+        let at = item.span.start;
+        let merge = |text: &str, style| style == ScalarStyle::Plain && text == "<<";
+        match item.token {
+            Token::Scalar(text, style) if !item.span.is_empty() && item.anchor.is_none() => {
+                self.last = match style {
+                    ScalarStyle::Literal | ScalarStyle::Folded => {
+                        return Err(self.unsupported(at, "a block of lines as a key"));
+                    }
+                    _ => item.span.end,
+                };
+                let merge = merge(&text, style);
+                Ok((text.into_owned(), merge))
+            }
+            _ => Err(self.unsupported(at, "a key that is not a plain word or a quoted string")),
+        }
+    }
+
+    /// Refuses a `<<` of something that has no entries.
+    pub(super) fn check_merge(&self, child: &Child) -> Result<(), Error> {
+        let is_mapping = |node: &Node| matches!(node.followed().data, Data::Mapping(_));
+        let fits = match &child.value.followed().data {
+            Data::List(items) => items.iter().all(|item| is_mapping(&item.value)),
+            _ => is_mapping(&child.value),
+        };
+        match child.merge && !fits {
+            true => Err(self.unsupported(self.last, "a `<<` of something other than mappings")),
+            false => Ok(()),
+        }
+    }
+
+    fn count(&mut self, size: usize, at: usize) -> Result<(), Error> {
+        let counted = self.events.count(size);
+        counted.map_err(|what| self.unsupported(at, what))
+    }
+}
+
+/// The keys of a mapping so far.
+#[derive(Default)]
+pub(super) struct Keys(HashSet<String>);
+
+impl Keys {
+    pub(super) fn add(
+        &mut self,
+        builder: &Builder<'_>,
+        key: &str,
+        merge: bool,
+        at: usize,
+    ) -> Result<(), Error> {
+        if merge || self.0.insert(key.to_owned()) {
+            return Ok(());
+        }
+        let start = builder.line_start(at);
+        Err(Error::Syntax {
+            line: builder.line(at),
+            column: builder.text[start..at].chars().count() as u64 + 1,
+            message: format!("duplicate key {key:?}"),
+        })
+    }
+}
+
+/// Makes a document that holds nothing but comments and markers.
+fn empty_document(tile: Span) -> Document {
+    let end = tile.end..tile.end;
+    let root = Node {
+        data: Data::Scalar(Value::Null),
+        form: Form::Opaque(end.clone()),
+        anchor: None,
+    };
+    Document {
+        prefix: Some(tile),
+        root,
+        suffix: end,
+    }
+}
+
+/// Ends a document where the next one starts.
+fn close(document: &mut Document, end: usize) {
+    match (&document.root.data, &mut document.prefix) {
+        (Data::Scalar(Value::Null), Some(prefix)) => {
+            prefix.end = prefix.end.max(end);
+            document.root.form = Form::Opaque(prefix.end..prefix.end);
+            document.suffix = prefix.end..prefix.end;
+        }
+        _ => document.suffix.end = document.suffix.end.max(end),
+    }
+}
+
+fn block(column: usize) -> Form {
+    Form::Block {
+        column,
+        after: Vec::new(),
+    }
+}
+
+fn quote(style: ScalarStyle) -> Quote {
+    match style {
+        ScalarStyle::DoubleQuoted => Quote::Double,
+        ScalarStyle::SingleQuoted => Quote::Single,
+        _ => Quote::None,
     }
 }

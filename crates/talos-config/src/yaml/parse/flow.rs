@@ -1,88 +1,88 @@
 //! Collections in brackets.
 
-use serde_json::Value;
-use yaml_edit::SyntaxKind;
-
-use super::builder::Builder;
-use super::content::{Syntax, Values, has_token, span};
+use super::builder::{Builder, Keys};
+use super::events::Token;
 use crate::Error;
-use crate::yaml::layout::{Form, Place};
+use crate::yaml::layout::{Form, Place, Span};
 use crate::yaml::node::{Child, Data, Node};
 
 impl Builder<'_> {
-    /// Builds a collection in brackets.
+    /// Builds a collection in brackets; `open` is its bracket, or nothing for a pair in a list.
     pub(super) fn flow(
         &mut self,
-        syntax: &Syntax,
-        value: Value,
+        is_mapping: bool,
+        open: Span,
     ) -> Result<(Data, Form, usize), Error> {
-        let whole = span(syntax);
-        let is_mapping = syntax.kind() == SyntaxKind::MAPPING;
-        let pair = is_mapping && !self.text[whole.clone()].starts_with('{');
-        let explicit = syntax
-            .children()
-            .any(|entry| has_token(&entry, SyntaxKind::QUESTION));
-        if pair || explicit {
-            return Ok((
-                Node::from(value).data,
-                Form::Opaque(whole.clone()),
-                whole.end,
-            ));
-        }
-        let mut values = Values::new(value, self.merges);
+        let is_pair = is_mapping && self.text.as_bytes().get(open.start) != Some(&b'{');
+        let mut keys = Keys::default();
         let mut children = Vec::new();
-        let mut cursor = whole.start + 1;
+        let mut cursor = open.end;
         let mut comma = false;
-        for entry in syntax.children() {
-            let start = span(&entry).start;
-            let (key, merge, name) = self.name(&entry, is_mapping, true)?;
-            let (key, value) = values
-                .take(key, merge)
-                .ok_or_else(|| self.unsupported(start, "an entry that cannot be read"))?;
-            let content = self.entry_content(&entry, is_mapping, merge)?;
-            let from = content
-                .node
-                .as_ref()
-                .map_or(name.end, |node| span(node).start);
-            let (node, end) = self.node(content, value, from, 0)?;
-            let end = end.max(name.end);
-            self.in_order(&[cursor, name.start, name.end, from, end, whole.end - 1])?;
-            let stop = entry
-                .children_with_tokens()
-                .filter(|child| child.kind() == SyntaxKind::COMMA)
-                .map(|child| usize::from(child.text_range().start()))
-                .last();
-            comma = stop.is_some();
-            let tail = end..stop.unwrap_or(end).max(end);
-            let place = Place {
-                lead: cursor..name.start,
-                gap: name.end..from,
-                name,
-                tail,
-                comment: None,
-                keep: None,
-            };
-            cursor = stop.map_or(end, |stop| stop + 1);
-            children.push(Child {
-                key,
-                merge,
-                value: node,
-                place: Some(place),
-                before: Vec::new(),
-            });
-        }
-        let form = Form::Flow {
-            tail: cursor..whole.end - 1,
-            comma,
-        };
-        Ok((
-            if is_mapping {
-                Data::Mapping(children)
+        let mut opaque = is_pair;
+        self.last = if is_pair { open.start } else { cursor };
+        let close = loop {
+            let item = self.events.item()?;
+            if matches!(item.token, Token::End) {
+                break item.span;
+            }
+            let at = item.span.start;
+            let mut child = Child::fresh(String::new(), serde_json::Value::Null);
+            let (name, item) = if is_mapping {
+                opaque |= !self.is_word(&item) || self.skip_blank(cursor) != at;
+                (child.key, child.merge) = self.key(item)?;
+                keys.add(self, &child.key, child.merge, at)?;
+                let colon = self.skip_blank(self.last);
+                let has_colon = self.text.as_bytes().get(colon) == Some(&b':');
+                let end = if has_colon { colon + 1 } else { self.last };
+                self.last = end;
+                (at..end, self.events.item()?)
             } else {
-                Data::List(children)
-            },
-            form,
-            whole.end,
-        ))
+                let start = self.skip_blank(cursor);
+                (start..start, item)
+            };
+            let is_absent = item.span.is_empty() && matches!(item.token, Token::Scalar(..));
+            let from = match item.property {
+                None if is_absent => name.end,
+                Some(at) if is_absent => self.skip_word(at),
+                _ => item.span.start,
+            };
+            let (node, end) = self.node(item, from, 0)?;
+            let end = end.max(name.end);
+            child.value = node;
+            self.check_merge(&child)?;
+            if !opaque {
+                self.in_order(&[cursor, name.start, name.end, from, end])?;
+                let stop = self.skip_blank(end);
+                comma = self.text.as_bytes().get(stop) == Some(&b',');
+                let tail = end..if comma { stop } else { end };
+                child.place = Some(Place {
+                    lead: cursor..name.start,
+                    gap: name.end..from,
+                    name,
+                    comment: None,
+                    keep: None,
+                    tail: tail.clone(),
+                });
+                cursor = tail.end + usize::from(comma);
+            }
+            self.last = end;
+            children.push(child);
+        };
+        let end = if is_pair { self.last } else { close.end };
+        let data = match is_mapping {
+            true => Data::Mapping(children),
+            false => Data::List(children),
+        };
+        if opaque {
+            let node = Node {
+                data,
+                form: Form::Opaque(open.start..end),
+                anchor: None,
+            };
+            return Ok((Node::from(node.value()).data, node.form, end));
+        }
+        self.in_order(&[cursor, close.start])?;
+        let tail = cursor..close.start;
+        Ok((data, Form::Flow { tail, comma }, end))
     }
 }

@@ -1,31 +1,86 @@
 //! What lines of the text tell: where things end, whose a comment is, and how the writer indents.
 
+use granit_parser::ScalarStyle;
+
 use super::builder::Builder;
 use crate::Error;
-use crate::yaml::layout::{Quote, Span};
+use crate::yaml::layout::Span;
 use crate::yaml::node::{Data, Node};
 
 impl Builder<'_> {
-    /// Returns where a scalar ends: blank lines below a block scalar belong to it only if it keeps them.
-    pub(super) fn scalar_end(&self, whole: &Span) -> usize {
-        let text = &self.text[whole.clone()];
-        let header = text.lines().next().unwrap_or_default();
-        if !text.starts_with(['|', '>']) || header.contains('+') {
-            return whole.end;
+    /// Returns where a scalar ends: blank lines below a block of lines belong to it only if it keeps them.
+    pub(super) fn scalar_end(&self, from: usize, style: ScalarStyle, span: &Span) -> usize {
+        if !matches!(style, ScalarStyle::Literal | ScalarStyle::Folded) {
+            return span.end.max(from);
         }
-        let trimmed = text.trim_end();
-        if trimmed.len() == text.len() {
-            return whole.end;
+        let header = self.text[from..].lines().next().unwrap_or_default();
+        let header = header.split(" #").next().unwrap_or_default();
+        let end = span.end.max(from);
+        if !header.contains('+') {
+            let trimmed = self.text[from..end].trim_end();
+            return self.line_end(from + trimmed.len());
         }
-        self.line_end(whole.start + trimmed.len()).min(whole.end)
+        match self.at_line_start(end) || end == self.text.len() {
+            true => end,
+            false => self.line_start(end).max(self.line_end(from)),
+        }
     }
 
-    pub(super) fn quote(&self, start: usize) -> Quote {
-        match self.text.as_bytes().get(start) {
-            Some(b'"') => Quote::Double,
-            Some(b'\'') => Quote::Single,
-            _ => Quote::None,
+    /// Returns where something other than white space and comments stands, at `at` or behind.
+    pub(super) fn skip_blank(&self, mut at: usize) -> usize {
+        loop {
+            let rest = &self.text[at..];
+            at += rest.len()
+                - rest
+                    .trim_start_matches([' ', '\t', '\n', '\r', '\u{feff}'])
+                    .len();
+            match self.text.as_bytes().get(at) {
+                Some(b'#') => at = self.line_end(at),
+                _ => return at,
+            }
         }
+    }
+
+    /// Returns where the spaces at `at` end.
+    pub(super) fn skip_spaces(&self, at: usize) -> usize {
+        let rest = &self.text[at..];
+        at + rest.len() - rest.trim_start_matches([' ', '\t']).len()
+    }
+
+    /// Returns where the word at `at` ends.
+    pub(super) fn skip_word(&self, at: usize) -> usize {
+        let rest = &self.text[at..];
+        at + rest
+            .find([' ', '\t', '\n', '\r', ',', ']', '}'])
+            .unwrap_or(rest.len())
+    }
+
+    /// Returns where content starts behind anchors and tags.
+    pub(super) fn skip_properties(&self, at: usize) -> usize {
+        let at = self.skip_blank(at);
+        match self.text.as_bytes().get(at) {
+            Some(b'&' | b'!') => {
+                let rest = &self.text[at..];
+                let word = rest.find([' ', '\t', '\n', '\r']).unwrap_or(rest.len());
+                self.skip_properties(at + word)
+            }
+            _ => at,
+        }
+    }
+
+    /// Returns the comment in a part of a line, with the white space before it.
+    pub(super) fn comment(&self, part: Span) -> Option<Span> {
+        let text = self.text[part.clone()].trim_end_matches(['\n', '\r']);
+        let mut search = 0;
+        let hash = loop {
+            let at = search + text[search..].find('#')?;
+            if text[..at].ends_with([' ', '\t']) {
+                break at;
+            }
+            search = at + 1;
+        };
+        let start = text[..hash].trim_end_matches([' ', '\t']).len();
+        Some(part.start + start..part.start + text.len())
     }
 
     /// Returns the part of the lines above a child that is not the child's own comment.
@@ -90,9 +145,16 @@ impl Builder<'_> {
         at > 0 && self.text.as_bytes()[at - 1] == b'\n'
     }
 
-    pub(super) fn unsupported(&self, at: usize, what: &'static str) -> Error {
+    /// Returns the line of a place, counted from 1.
+    pub(super) fn line(&self, at: usize) -> u64 {
         let before = self.text.as_bytes().iter().take(at);
-        let line = before.filter(|byte| **byte == b'\n').count() as u64 + 1;
-        Error::Unsupported { line, what }
+        before.filter(|byte| **byte == b'\n').count() as u64 + 1
+    }
+
+    pub(super) fn unsupported(&self, at: usize, what: &'static str) -> Error {
+        Error::Unsupported {
+            line: self.line(at),
+            what,
+        }
     }
 }
