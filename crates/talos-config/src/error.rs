@@ -148,6 +148,13 @@ pub enum Error {
         reason: &'static str,
     },
 
+    /// Something in a configuration has no equal in the documents of a newer version.
+    #[error("{}", not_movable(plan))]
+    NotMovable {
+        /// What would move, and what was refused.
+        plan: Box<crate::migrate::Plan>,
+    },
+
     /// The patched text would not read as what the patch made.
     #[error("the patched configuration does not read back as intended; nothing was changed")]
     NotReadable,
@@ -176,4 +183,10 @@ impl std::fmt::Display for Place {
 /// Says which version has what this one lacks.
 fn since(newer: Option<&str>) -> String {
     newer.map_or_else(String::new, |version| format!(", Talos {version} has it"))
+}
+
+/// Says what cannot be moved, one field a line.
+fn not_movable(plan: &crate::migrate::Plan) -> String {
+    let lines: Vec<String> = plan.refusals.iter().map(ToString::to_string).collect();
+    lines.join("\n")
 }

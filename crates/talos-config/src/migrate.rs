@@ -1,1 +1,260 @@
 //! Moving deprecated fields of the main document to the documents that newer Talos versions have for them.
+//!
+//! [`plan`] says what would move where, what stays and what has no equal; [`migrate`] does it, if nothing has to be
+//! refused. What does not move stays byte for byte, and moved fields keep their comments. Moving changes no meaning: what
+//! the old form implied and the new one does not is written out, and what cannot be said in the new form is refused.
+//!
+//! Fields that are only renamed stand in one table ([`table`]); the others have a function each.
+
+mod cluster;
+mod control_plane;
+mod facts;
+mod install;
+mod links;
+mod machine;
+mod network;
+mod node;
+mod pem;
+mod registries;
+mod selectors;
+mod table;
+#[cfg(test)]
+mod tests;
+mod work;
+mod write;
+
+use crate::Error;
+use crate::yaml::{Node, Step, Stream};
+
+pub use facts::Target;
+
+use work::Work;
+
+/// What moving a configuration to a version comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The fields that leave the main document.
+    pub moves: Vec<Move>,
+    /// The fields of the main document that the version has no document for.
+    pub stays: Vec<Stay>,
+    /// What has no equal; nothing can be moved as long as there is any.
+    pub refusals: Vec<Refusal>,
+    /// What a person should know.
+    pub notes: Vec<String>,
+}
+
+/// A field that leaves the main document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// Its path, such as `machine.time.servers`.
+    pub from: String,
+    /// Its line, counted from 1.
+    pub line: u64,
+    /// Where it goes; nowhere if it means nothing.
+    pub to: Option<Place>,
+    /// Why it goes nowhere.
+    pub why: Option<&'static str>,
+}
+
+/// A place in a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The kind and name, such as `VLANConfig/eth0.5`.
+    pub document: String,
+    /// The path of the field; empty for the document itself.
+    pub path: String,
+}
+
+/// A field that stays in the main document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stay {
+    /// Its path.
+    pub path: String,
+    /// Its line, counted from 1.
+    pub line: u64,
+}
+
+/// A field that cannot be moved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Its path.
+    pub path: String,
+    /// Its line, counted from 1.
+    pub line: u64,
+    /// Why not.
+    pub reason: String,
+}
+
+/// A configuration whose deprecated fields have moved.
+#[derive(Clone)]
+pub struct Migrated {
+    /// The text.
+    pub text: String,
+    /// What moved.
+    pub plan: Plan,
+}
+
+impl std::fmt::Debug for Migrated {
+    /// Leaves the text out: it has secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Migrated")
+            .field("plan", &self.plan)
+            .finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "line {}: {}: {}", self.line, self.path, self.reason)
+    }
+}
+
+/// Works out what moving a configuration to a Talos version comes to.
+///
+/// # Errors
+///
+/// [`Error::Syntax`] for a text that is not YAML.
+pub fn plan(text: &str, target: Target) -> Result<Plan, Error> {
+    let stream = Stream::parse(text)?;
+    let worked = work(&stream, text, target);
+    if worked.as_ref().is_none_or(|work| !work.refusals.is_empty()) {
+        return Ok(plan_of(worked));
+    }
+    // What the text would read as shows what only the whole can tell.
+    match migrate(text, target) {
+        Ok(migrated) => Ok(migrated.plan),
+        Err(Error::NotMovable { plan }) => Ok(*plan),
+        Err(error) => Err(error),
+    }
+}
+
+/// Moves the deprecated fields of a configuration to the documents of a Talos version.
+///
+/// # Errors
+///
+/// [`Error::Syntax`] for a text that is not YAML, [`Error::NotMovable`] with the plan if something has no equal.
+pub fn migrate(text: &str, target: Target) -> Result<Migrated, Error> {
+    let stream = Stream::parse(text)?;
+    let Some(mut work) = work(&stream, text, target) else {
+        return Ok(Migrated {
+            text: text.to_owned(),
+            plan: plan_of(None),
+        });
+    };
+    let merged = write::merged(&mut work);
+    if !work.refusals.is_empty() {
+        return Err(Error::NotMovable {
+            plan: Box::new(plan_of(Some(work))),
+        });
+    }
+    let text = write::text(&work, merged)?;
+    Ok(Migrated {
+        text,
+        plan: plan_of(Some(work)),
+    })
+}
+
+/// Goes through a configuration; nothing if it has no main document.
+fn work<'a>(stream: &'a Stream, text: &'a str, target: Target) -> Option<Work<'a>> {
+    const MAIN: [&str; 4] = ["machine", "cluster", "debug", "persist"];
+    let is_main = |node: &Node| !node.contains("kind") && MAIN.iter().any(|key| node.contains(key));
+    let (index, root) = stream.roots().enumerate().find(|(_, node)| is_main(node))?;
+    let mut work = Work::new(stream, text, index, root, target);
+    // Rules that need to see several fields come before the table that moves each by itself.
+    network::all(&mut work);
+    registries::all(&mut work);
+    install::all(&mut work);
+    machine::all(&mut work);
+    node::all(&mut work);
+    cluster::all(&mut work);
+    control_plane::all(&mut work);
+    table::all(&mut work);
+    control_plane::images(&mut work);
+    rest(&mut work);
+    work.moves.sort_by_key(|moved| moved.line);
+    work.refusals.sort_by_key(|refusal| refusal.line);
+    Some(work)
+}
+
+/// Takes the deprecated parts away once all in them has gone, and refuses what nobody knew.
+fn rest(work: &mut Work<'_>) {
+    for (keys, since) in facts::DEPRECATED {
+        if !work.target.has(*since) || keys == &["machine", "network"] && !work.target.has(13) {
+            continue;
+        }
+        if let Some(field) = work.root.at(keys) {
+            left(work, &field);
+            if !work.is_taken(&field.path) {
+                work.taken.push(field.path);
+            }
+        }
+    }
+}
+
+/// Refuses what is left below a field.
+fn left(work: &mut Work<'_>, field: &work::Field<'_>) {
+    if work.is_taken(&field.path) || field.node.is_null() {
+        return;
+    }
+    let entries = field.entries();
+    if !entries.is_empty() {
+        entries.iter().for_each(|(_, field)| left(work, field));
+    } else if field.node.kind() == crate::yaml::Kind::List {
+        field.items().iter().for_each(|field| left(work, field));
+    } else if field.node.kind() == crate::yaml::Kind::Scalar {
+        let reason = format!("no field that Talos {} has a document for", work.target);
+        work.refuse(field, reason);
+    }
+}
+
+/// Sums up what was found.
+fn plan_of(work: Option<Work<'_>>) -> Plan {
+    let Some(work) = work else {
+        return Plan {
+            moves: Vec::new(),
+            stays: Vec::new(),
+            refusals: Vec::new(),
+            notes: Vec::new(),
+        };
+    };
+    Plan {
+        stays: stays(&work),
+        moves: work.moves,
+        refusals: work.refusals,
+        notes: work.notes,
+    }
+}
+
+/// Returns what stays in the main document: whole fields of its two parts, or single ones where others beside them go.
+fn stays(work: &Work<'_>) -> Vec<Stay> {
+    let mut stays = Vec::new();
+    let mut push = |path: &[Step]| {
+        stays.push(Stay {
+            path: work::shown(path),
+            line: work.line(path),
+        });
+    };
+    for (_, top) in work.root.entries() {
+        let fields = top.entries();
+        if fields.is_empty() {
+            push(&top.path);
+        }
+        for (_, field) in fields {
+            let goes = |path: &[Step]| {
+                work.taken
+                    .iter()
+                    .any(|taken| taken.starts_with(path) || path.starts_with(taken))
+            };
+            if !goes(&field.path) {
+                push(&field.path);
+                continue;
+            }
+            for (_, below) in field.entries() {
+                if !goes(&below.path) {
+                    push(&below.path);
+                }
+            }
+        }
+    }
+    stays
+}

@@ -1,0 +1,362 @@
+//! Carrying a plan out: fields leave the main document, documents that are there are extended, others are appended.
+
+use serde_json::{Map, Value};
+
+use super::facts::{LINKS, ORDER};
+use super::work::{Draft, Field, Work, get, label, shown};
+use crate::Error;
+use crate::yaml::{self, Kind, Node, Step, Stream};
+
+/// The settings that go into documents that are there: which document, where in it, and what.
+pub(super) type Merged = Vec<(usize, Vec<String>, Value)>;
+
+/// Sorts the drafts, and works out what goes into documents that are there; a setting that says otherwise there is
+/// refused.
+pub(super) fn merged(work: &mut Work<'_>) -> Merged {
+    let place = |draft: &Draft| {
+        ORDER
+            .iter()
+            .position(|kind| *kind == draft.kind)
+            .unwrap_or(ORDER.len())
+    };
+    work.drafts.sort_by_key(place);
+    let mut drafts = std::mem::take(&mut work.drafts);
+    let mut merged = Merged::new();
+    drafts.retain(|draft| {
+        if let Some((index, node)) = work.existing(draft.kind, &draft.name) {
+            into_existing(work, draft, index, node, &mut merged);
+            return false;
+        }
+        let link = LINKS.contains(&draft.kind);
+        let other = LINKS
+            .iter()
+            .filter(|kind| link && **kind != draft.kind)
+            .find_map(|kind| Some((*kind, work.existing(kind, &draft.name)?.0)));
+        if let Some((kind, index)) = other {
+            clash(work, draft, &[], index, &label(kind, &draft.name), &[]);
+        }
+        true
+    });
+    work.drafts = drafts;
+    work.refusals.sort_by_key(|refusal| refusal.line);
+    merged
+}
+
+fn into_existing(
+    work: &mut Work<'_>,
+    draft: &Draft,
+    index: usize,
+    node: &Node,
+    merged: &mut Merged,
+) {
+    let mut settings = Vec::new();
+    leaves(&draft.fields, &mut Vec::new(), &mut settings);
+    for (path, value) in settings {
+        let keys: Vec<&str> = path.iter().map(String::as_str).collect();
+        match node.at(&keys).filter(|node| !node.is_null()) {
+            Some(there) if there.means(&value) => {}
+            Some(_) => {
+                let document = label(draft.kind, &draft.name);
+                clash(work, draft, &keys, index, &document, &keys);
+            }
+            None => merged.push((index, path, value)),
+        }
+    }
+}
+
+/// Collects the settings of a draft: what is no mapping, or an empty one.
+fn leaves(
+    fields: &Map<String, Value>,
+    path: &mut Vec<String>,
+    found: &mut Vec<(Vec<String>, Value)>,
+) {
+    for (key, value) in fields {
+        path.push(key.clone());
+        match value {
+            Value::Object(below) if !below.is_empty() => leaves(below, path, found),
+            value => found.push((path.clone(), value.clone())),
+        }
+        path.pop();
+    }
+}
+
+/// Refuses a setting that another document makes too, naming both places.
+fn clash(
+    work: &mut Work<'_>,
+    draft: &Draft,
+    keys: &[&str],
+    index: usize,
+    document: &str,
+    there: &[&str],
+) {
+    let target: Vec<Step> = keys.iter().map(|key| Step::from(*key)).collect();
+    let origin = draft
+        .copies
+        .iter()
+        .filter(|(_, to)| target.starts_with(to) || to.starts_with(&target))
+        .max_by_key(|(_, to)| to.len())
+        .or(draft.copies.first())
+        .map(|(from, _)| from.clone())
+        .unwrap_or_default();
+    let steps: Vec<Step> = there.iter().map(|key| Step::from(*key)).collect();
+    let line = work.stream.line(index, &steps).unwrap_or(1);
+    let what = match there {
+        [] => document.to_owned(),
+        _ => format!("`{}` of {document}", shown(&steps)),
+    };
+    work.refuse_at(&origin, format!("{what} at line {line} says otherwise"));
+}
+
+/// Returns the text of the configuration with everything in its new place.
+pub(super) fn text(work: &Work<'_>, merged: Merged) -> Result<String, Error> {
+    let mut stream = work.stream.clone();
+    let mut taken: Vec<&[Step]> = work.taken.iter().map(Vec::as_slice).collect();
+    taken.sort();
+    taken.dedup_by(|path, above| path.starts_with(above));
+    if taken.is_empty() && merged.is_empty() && work.drafts.is_empty() {
+        return Ok(work.stream.to_string());
+    }
+    if let Some(root) = stream.root_mut(work.main) {
+        // From the back, so that positions in lists stay what they were.
+        for path in taken.iter().rev() {
+            remove(root, path, 0);
+        }
+    }
+    for (index, path, value) in &merged {
+        let mut node = stream.root_mut(*index);
+        let Some((last, above)) = path.split_last() else {
+            continue;
+        };
+        for key in above {
+            node = node.and_then(|node| {
+                if !node.contains(key) {
+                    node.set(key, Value::Object(Map::new()));
+                }
+                node.get_mut(key)
+            });
+        }
+        if let Some(node) = node {
+            node.set(last, value.clone());
+        }
+    }
+    let mut text = stream.to_string();
+    for draft in &work.drafts {
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str("---\n");
+        text.push_str(&document(work, draft));
+    }
+    check(&text, &stream, work)?;
+    Ok(text)
+}
+
+/// Removes what a path leads to, and mappings that are empty then; the two parts of the main document stay.
+fn remove(node: &mut Node, path: &[Step], depth: usize) -> bool {
+    let Some((step, rest)) = path.split_first() else {
+        return false;
+    };
+    match step {
+        Step::Key(key) if rest.is_empty() => node.remove(key),
+        Step::Index(index) if rest.is_empty() => node.remove_item(*index),
+        Step::Key(key) => {
+            let Some(below) = node.get_mut(key) else {
+                return false;
+            };
+            let removed = remove(below, rest, depth + 1);
+            if removed && depth > 0 && below.is_empty() {
+                node.remove(key);
+            }
+            removed
+        }
+        Step::Index(index) => node
+            .item_mut(*index)
+            .is_some_and(|below| remove(below, rest, depth + 1)),
+    }
+}
+
+/// Makes sure that the text reads as what was meant.
+fn check(text: &str, stream: &Stream, work: &Work<'_>) -> Result<(), Error> {
+    let again = yaml::read_documents(text).map_err(|_| Error::NotReadable)?;
+    let meant: Vec<&Node> = stream.roots().filter(|root| !root.is_null()).collect();
+    let same = again.len() == meant.len() + work.drafts.len()
+        && meant
+            .iter()
+            .zip(&again)
+            .all(|(root, value)| root.means(value))
+        && work
+            .drafts
+            .iter()
+            .rev()
+            .zip(again.iter().rev())
+            .all(|(draft, value)| *value == value_of(draft));
+    if same {
+        Ok(())
+    } else {
+        Err(Error::NotReadable)
+    }
+}
+
+fn value_of(draft: &Draft) -> Value {
+    let mut value = Map::new();
+    value.insert("apiVersion".to_owned(), "v1alpha1".into());
+    value.insert("kind".to_owned(), draft.kind.into());
+    if !draft.name.is_empty() {
+        value.insert("name".to_owned(), draft.name.clone().into());
+    }
+    value.extend(draft.fields.clone());
+    Value::Object(value)
+}
+
+/// Returns the text of a new document, with the comments that its settings had.
+fn document(work: &Work<'_>, draft: &Draft) -> String {
+    let text = yaml::write(&value_of(draft));
+    let Ok(written) = Stream::parse(&text) else {
+        return text;
+    };
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let mut above: Vec<(usize, Vec<String>)> = Vec::new();
+    for (from, to) in &draft.copies {
+        let Some(value) = get_steps(&draft.fields, to) else {
+            continue;
+        };
+        let Some(source) = field_at(work, from) else {
+            continue;
+        };
+        comments(work, &source, value, to, &written, &mut lines, &mut above);
+    }
+    above.sort_by_key(|(line, _)| *line);
+    for (line, comments) in above.into_iter().rev() {
+        lines.splice(line..line, comments);
+    }
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+fn get_steps<'v>(fields: &'v Map<String, Value>, to: &[Step]) -> Option<&'v Value> {
+    let keys: Vec<&str> = to
+        .iter()
+        .filter_map(|step| match step {
+            Step::Key(key) => Some(key.as_str()),
+            Step::Index(_) => None,
+        })
+        .collect();
+    get(fields, &keys)
+}
+
+fn field_at<'a>(work: &Work<'a>, path: &[Step]) -> Option<Field<'a>> {
+    let step = |node: &'a Node, step: &Step| match step {
+        Step::Key(key) => node.get(key),
+        Step::Index(index) => node.item(*index),
+    };
+    let node = path.iter().try_fold(work.root.node, step)?;
+    let path = path.to_vec();
+    Some(Field { path, node })
+}
+
+/// Carries the comments of a field over, and of what is below it where it was copied as it is.
+fn comments(
+    work: &Work<'_>,
+    source: &Field<'_>,
+    value: &Value,
+    to: &[Step],
+    written: &Stream,
+    lines: &mut [String],
+    above: &mut Vec<(usize, Vec<String>)>,
+) {
+    let from = work.line(&source.path) as usize - 1;
+    let Some(line) = written.line(0, to).map(|line| line as usize - 1) else {
+        return;
+    };
+    let Some(original) = work.lines.get(from) else {
+        return;
+    };
+    let key = match source.path.last() {
+        Some(Step::Key(key)) => key.as_str(),
+        _ => "-",
+    };
+    if original
+        .trim_start()
+        .trim_start_matches(['-', ' ', '"', '\''])
+        .starts_with(key)
+        || key == "-"
+    {
+        let own = lines.get(line).cloned().unwrap_or_default();
+        let indent = &own[..own.len() - own.trim_start().len()];
+        let before: Vec<String> = work.lines[..from]
+            .iter()
+            .rev()
+            .take_while(|text| {
+                text.trim_start().starts_with('#') && indentation(text) == indentation(original)
+            })
+            .map(|text| format!("{indent}{}", text.trim()))
+            .collect();
+        if !before.is_empty() && !above.iter().any(|(known, _)| *known == line) {
+            above.push((line, before.into_iter().rev().collect()));
+        }
+        if let Some(comment) = behind(original)
+            && behind(&own).is_none()
+            && simple(&own)
+        {
+            lines[line] = format!("{own} {comment}");
+        }
+    }
+    if !source.node.means(value) {
+        return;
+    }
+    let below = match source.node.kind() {
+        Kind::Mapping => source
+            .entries()
+            .into_iter()
+            .map(|(key, field)| (Step::Key(key), field))
+            .collect(),
+        Kind::List => source
+            .items()
+            .into_iter()
+            .enumerate()
+            .map(|(at, field)| (Step::Index(at), field))
+            .collect(),
+        Kind::Scalar | Kind::Null => Vec::new(),
+    };
+    for (step, field) in below {
+        let value = match &step {
+            Step::Key(key) => value.get(key),
+            Step::Index(index) => value.get(index),
+        };
+        let to = [to, &[step]].concat();
+        if let Some(value) = value {
+            comments(work, &field, value, &to, written, lines, above);
+        }
+    }
+}
+
+fn indentation(line: &str) -> usize {
+    line.len() - line.trim_start().len()
+}
+
+/// Returns the comment at the end of a line.
+fn behind(line: &str) -> Option<&str> {
+    if line.trim_start().starts_with('#') {
+        return None;
+    }
+    let mut quote = None;
+    let mut before = ' ';
+    for (at, c) in line.char_indices() {
+        match quote {
+            Some(end) if c == end => quote = None,
+            Some(_) => {}
+            None if c == '#' && before.is_whitespace() => return Some(&line[at..]),
+            None if matches!(c, '"' | '\'') && matches!(before, ' ' | '[' | '{' | ',' | ':') => {
+                quote = Some(c)
+            }
+            None => {}
+        }
+        before = c;
+    }
+    None
+}
+
+/// Returns whether a comment can stand behind a line: not where a text of several lines begins.
+fn simple(line: &str) -> bool {
+    !line.trim_end().ends_with(['|', '>', '-', '+'])
+}
