@@ -177,7 +177,11 @@ impl Field {
     fn describe(&mut self, name: &str, nullable: &str, kind: &'static str, merge: &str) {
         self.optional = nullable == "pointer";
         self.shape = shape(kind);
-        self.of = kind;
+        self.of = match (kind, name) {
+            ("bytes", "hardwareAddr" | "duidRaw") => "bytes(HardwareAddr)",
+            ("bytes", "key") => "bytes(Key)",
+            _ => kind,
+        };
         let inner = match self.shape {
             Shape::List => kind.strip_prefix("list<"),
             Shape::Map => kind.strip_prefix("map<string,"),

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Number, Value};
 
+use crate::mask::MASK;
 use crate::schema::{Field, Shape};
 use crate::validate::value::{self, Url};
 
@@ -46,10 +47,16 @@ fn read(scalar: &Value) -> Cow<'_, str> {
     }
 }
 
-/// Checks text fields: any scalar is text, but certificates and keys are base64.
+/// Checks text fields: any scalar is text, but certificates and keys are base64, and hardware addresses hexadecimal.
 fn text(scalar: &Value, of: &str) -> Result<(), Cow<'static, str>> {
-    match (of, scalar) {
-        ("bytes", Value::String(text)) => told(value::base64(text).is_some(), "is not base64"),
+    let text = read(scalar);
+    match of {
+        "bytes(HardwareAddr)" => told(
+            is_hexadecimal(&text),
+            "is not hexadecimal, such as `00:11:22:33:44:55`",
+        ),
+        "bytes(Key)" if text == MASK => Ok(()),
+        "bytes" | "bytes(Key)" => told(value::base64(&text).is_some(), "is not base64"),
         _ => Ok(()),
     }
 }
@@ -133,7 +140,6 @@ fn either(scalar: &Value, of: &str) -> Result<(), Cow<'static, str>> {
                 "is not a port or a range of ports, such as `80` or `1024-2048`",
             );
         }
-        "HardwareAddr" => is_hexadecimal(&text),
         "RoutingTable" => {
             let number =
                 text.parse::<u8>().is_ok_and(|table| table > 0) && !text.starts_with(['0', '+']);
