@@ -127,6 +127,8 @@ func operate(op string, asked *request) (*answer, error) {
 		return validate(asked)
 	case "generate":
 		return generate(asked)
+	case "effective":
+		return effective(asked)
 	case "bench":
 		return bench(asked)
 	default:
