@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::at::{At, Document};
+use super::lint;
 use super::sink::Sink;
 use super::target::Context;
 use crate::schema::{Field, MAIN, Shape};
@@ -115,8 +116,11 @@ impl Decoder<'_, '_, '_, '_> {
             (Shape::Free, kind) => self.free(at, field, key, kind),
             (shape, Kind::Scalar) if !matches!(shape, Shape::Struct | Shape::List | Shape::Map) => {
                 let value = at.node().as_scalar().unwrap_or(&Value::Null);
-                if let Err(message) = scalar::check(value, field) {
-                    self.sink.refused("bad-value", at, message);
+                match scalar::check(value, field) {
+                    Ok(()) => lint::field(at, field, key, self.sink),
+                    Err(message) => {
+                        self.sink.refused("bad-value", at, message);
+                    }
                 }
             }
             (shape, kind) => self.wrong(at, expected(shape), kind),

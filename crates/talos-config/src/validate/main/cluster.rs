@@ -23,7 +23,7 @@ pub(super) fn check(root: &At<'_>, role: Role, context: &Context<'_>, sink: &mut
     cloud_provider(&cluster, sink);
     etcd(&cluster, role, sink);
     let key = cluster.fields(&["ca", "key"]);
-    if role != Role::ControlPlane && !key.is_blank() {
+    if role == Role::Worker && !key.is_blank() {
         sink.error(
             "forbidden",
             &key,
@@ -109,7 +109,10 @@ fn etcd(cluster: &At<'_>, role: Role, sink: &mut Sink<'_>) {
     if !etcd.is_set() {
         return;
     }
-    if role != Role::ControlPlane {
+    if role == Role::Unknown {
+        return;
+    }
+    if role == Role::Worker {
         sink.error("forbidden", &etcd, "only a control plane has etcd");
         return;
     }
