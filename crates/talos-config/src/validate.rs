@@ -30,6 +30,8 @@ use target::Context;
 pub enum Mode {
     /// A machine that installs Talos to its disk.
     Metal,
+    /// A machine that was booted to be taken over by an agent.
+    MetalAgent,
     /// A machine of a cloud, which boots an image that has Talos on it.
     Cloud,
     /// A container.
@@ -40,6 +42,7 @@ impl std::fmt::Display for Mode {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Metal => "metal",
+            Self::MetalAgent => "metal-agent",
             Self::Cloud => "cloud",
             Self::Container => "container",
         })

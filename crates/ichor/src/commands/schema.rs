@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema};
 use super::patch::change;
 use super::{
     bootstrap, config, events, get, kubeconfig, logs, machineconfig, reboot, service, sim,
-    upgrade_k8s, version,
+    upgrade_k8s, validate, version,
 };
 use crate::error::{Code, Error, Outcome};
 use crate::output::Output;
@@ -53,6 +53,7 @@ const SCHEMAS: &[(&str, Make)] = &[
     ("sim up", of::<sim::Started>),
     ("upgrade-k8s", of::<upgrade_k8s::Document>),
     ("upgrade-k8s ndjson", of::<upgrade_k8s::EventLine>),
+    ("validate", of::<validate::ValidatedData>),
     ("version", of::<version::Document>),
 ];
 
