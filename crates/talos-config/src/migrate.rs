@@ -7,6 +7,7 @@
 //! Fields that are only renamed stand in one table ([`table`]); the others have a function each.
 
 mod cluster;
+mod comments;
 mod control_plane;
 mod facts;
 mod install;

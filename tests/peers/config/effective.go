@@ -50,11 +50,12 @@ func meaning(provider config.Provider) object {
 		"K8sInlineManifestConfigs", "K8sExternalManifestConfigs", "K8sKubePrismConfig", "RegistryMirrorConfigs",
 		"RegistryAuthConfigs", "RegistryTLSConfigs", "ImageCacheConfig", "CRIBaseRuntimeSpecConfig",
 		"CRICustomizationConfigs", "EtcFileConfigs", "UdevRulesConfig", "SysctlConfig", "SysfsConfig",
-		"KernelModuleConfigs", "Debug", "NetworkLinkAliasConfigs")
+		"KernelModuleConfigs", "Debug")
 
 	// These documents have names, which the main document has none for.
 	for _, list := range []string{"DiscoveryServiceConfigs", "K8sExternalManifestConfigs", "CRICustomizationConfigs"} {
-		for _, entry := range found[list].([]any) {
+		entries, _ := found[list].([]any)
+		for _, entry := range entries {
 			delete(entry.(object), "Name")
 		}
 	}
@@ -274,7 +275,8 @@ func installation(provider config.Provider) any {
 
 	match := fmt.Sprintf("disk.dev_path == %q", old.Disk())
 	if expression, err := old.DiskMatchExpression(); err == nil && expression != nil {
-		match = expression.String()
+		// The library breaks the lines of long expressions that it makes itself.
+		match = strings.Join(strings.Fields(expression.String()), " ")
 	}
 
 	return object{"image": old.Image(), "match": match, "wipe": old.Zero()}

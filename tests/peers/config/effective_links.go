@@ -15,11 +15,27 @@ import (
 // network tells the links, the DHCP on them and the shared addresses, of the main document and of documents alike.
 func network(provider config.Provider, found object) {
 	links, dhcp, shared, ports := object{}, object{}, object{}, map[string][]any{}
+	selected := 0
+
+	// What an alias selects has no name of its own in the main document: it goes by its position in both forms.
+	names := map[string]string{}
+	for number, alias := range provider.NetworkLinkAliasConfigs() {
+		names[alias.Name()] = fmt.Sprintf("selected %d", number)
+	}
+
+	called := func(name string) string {
+		if known, ok := names[name]; ok {
+			return known
+		}
+
+		return name
+	}
 
 	for _, device := range provider.Machine().Network().Devices() {
 		name := device.Interface()
 		if name == "" {
-			name = fmt.Sprintf("selected %v", told(reflect.ValueOf(device.Selector())))
+			name = fmt.Sprintf("selected %d", selected)
+			selected++
 		}
 
 		if device.Ignore() {
@@ -57,24 +73,24 @@ func network(provider config.Provider, found object) {
 	}
 
 	for _, document := range provider.NetworkCommonLinkConfigs() {
-		links[document.Name()] = documentLink(document)
+		links[called(document.Name())] = documentLink(document)
 	}
 
 	for _, document := range provider.NetworkDHCPv4Configs() {
-		dhcp["4 "+document.Name()] = object{
+		dhcp["4 "+called(document.Name())] = object{
 			"metric": document.RouteMetric().ValueOr(1024), "identifier": document.ClientIdentifier().String(),
 		}
 	}
 
 	for _, document := range provider.NetworkDHCPv6Configs() {
-		dhcp["6 "+document.Name()] = object{
+		dhcp["6 "+called(document.Name())] = object{
 			"metric": document.RouteMetric().ValueOr(1024), "identifier": document.ClientIdentifier().String(),
 			"duid": strings.ReplaceAll(fmt.Sprint(document.DUIDRaw().ValueOrZero()), ":", ""),
 		}
 	}
 
 	for _, document := range provider.NetworkVirtualIPConfigs() {
-		entry := object{"link": document.Link()}
+		entry := object{"link": called(document.Link())}
 		if hetzner, ok := document.(core.NetworkHCloudVIPConfig); ok {
 			entry["token"] = hetzner.HCloudAPIToken()
 		}

@@ -41,6 +41,10 @@ const SCHEMAS: &[(&str, Make)] = &[
     ("logs", of::<Report<logs::Log>>),
     ("logs ndjson", of::<logs::Line>),
     (
+        "machineconfig migrate",
+        of::<machineconfig::migrate::MigratedData>,
+    ),
+    (
         "machineconfig patch",
         of::<machineconfig::patch::PatchedData>,
     ),

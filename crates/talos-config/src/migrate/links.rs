@@ -137,7 +137,7 @@ fn interface(work: &mut Work<'_>, item: &Field<'_>, name: &str) {
         return work.refuse(item, format!("is to be of {} kinds at once", kinds.len()));
     }
     let kind = kinds.pop().unwrap_or("LinkConfig");
-    work.draft(kind, name);
+    work.trace(item, kind, name, Vec::new());
     match kind {
         "BondConfig" => bond(work, item, name),
         "BridgeConfig" => bridge(work, item, name),
@@ -228,6 +228,7 @@ fn addresses(work: &mut Work<'_>, item: &Field<'_>, kind: &'static str, name: &s
         }
     }
     let mut values = Vec::new();
+    let mut sources = Vec::new();
     for (address, text) in texts {
         let full = if text.contains('/') {
             Some(text)
@@ -239,7 +240,11 @@ fn addresses(work: &mut Work<'_>, item: &Field<'_>, kind: &'static str, name: &s
             .and_then(prefix)
             .filter(|(ip, _)| !ip.is_unspecified());
         match (full, plain) {
-            (Some(full), Some(_)) => values.push(json!({ "address": full })),
+            (Some(full), Some(_)) => {
+                let to = vec!["addresses".into(), values.len().into()];
+                sources.push((address, to));
+                values.push(json!({ "address": full }));
+            }
             _ => work.refuse(&address, "is no address"),
         }
     }
@@ -247,7 +252,12 @@ fn addresses(work: &mut Work<'_>, item: &Field<'_>, kind: &'static str, name: &s
     if let Some(field) = source.filter(|field| !work.is_taken(&field.path)) {
         match values.is_empty() {
             true => work.drop(&field, "is empty"),
-            false => work.put(&field, kind, name, &["addresses"], values.into()),
+            false => {
+                work.put(&field, kind, name, &["addresses"], values.into());
+                for (address, to) in sources {
+                    work.trace(&address, kind, name, to);
+                }
+            }
         }
     }
 }
@@ -258,6 +268,7 @@ fn routes(work: &mut Work<'_>, item: &Field<'_>, kind: &'static str, name: &str)
     };
     let before = work.refusals.len();
     let mut values = Vec::new();
+    let mut sources = Vec::new();
     for route in work.list(&field) {
         let mut value = Map::new();
         let mut fields = BTreeMap::new();
@@ -321,13 +332,18 @@ fn routes(work: &mut Work<'_>, item: &Field<'_>, kind: &'static str, name: &str)
             }
         }
         values.push(Value::Object(value));
+        sources.push(route);
     }
     if work.refusals.len() > before {
         return;
     }
-    match values.is_empty() {
-        true => work.drop(&field, "is empty"),
-        false => work.put(&field, kind, name, &["routes"], values.into()),
+    if values.is_empty() {
+        return work.drop(&field, "is empty");
+    }
+    work.put(&field, kind, name, &["routes"], values.into());
+    for (index, route) in sources.into_iter().enumerate() {
+        let to = vec!["routes".into(), index.into()];
+        work.trace(&route, kind, name, to);
     }
 }
 

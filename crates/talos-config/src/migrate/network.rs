@@ -41,6 +41,7 @@ fn hostname(work: &mut Work<'_>) {
 }
 
 fn nameservers(work: &mut Work<'_>) {
+    const KIND: &str = "ResolverConfig";
     let Some(field) = work.at(&["machine", "network", "nameservers"]) else {
         return;
     };
@@ -54,15 +55,13 @@ fn nameservers(work: &mut Work<'_>) {
             Err(_) => work.refuse(&item, "is no address, so Talos has not used it so far"),
         }
     }
-    match servers.is_empty() {
-        true => work.drop(&field, "is empty"),
-        false => work.put(
-            &field,
-            "ResolverConfig",
-            "",
-            &["nameservers"],
-            servers.into(),
-        ),
+    if servers.is_empty() {
+        return work.drop(&field, "is empty");
+    }
+    work.put(&field, KIND, "", &["nameservers"], servers.into());
+    for (index, item) in field.items().iter().enumerate() {
+        let to = vec!["nameservers".into(), index.into()];
+        work.trace(item, KIND, "", to);
     }
 }
 

@@ -187,6 +187,18 @@ impl<'a> Work<'a> {
         self.taken.push(field.path.clone());
     }
 
+    /// Records where something stood whose value is part of another, for its comments.
+    pub(super) fn trace(
+        &mut self,
+        field: &Field<'_>,
+        kind: &'static str,
+        name: &str,
+        to: Vec<Step>,
+    ) {
+        let from = field.path.clone();
+        self.draft(kind, name).copies.push((from, to));
+    }
+
     /// Takes a field away that means nothing.
     pub(super) fn drop(&mut self, field: &Field<'_>, why: &'static str) {
         self.moves.push(Move {

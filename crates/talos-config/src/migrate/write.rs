@@ -2,10 +2,11 @@
 
 use serde_json::{Map, Value};
 
+use super::comments;
 use super::facts::{LINKS, ORDER};
-use super::work::{Draft, Field, Work, get, label, shown};
+use super::work::{Draft, Work, label, shown};
 use crate::Error;
-use crate::yaml::{self, Kind, Node, Step, Stream};
+use crate::yaml::{self, Node, Step, Stream};
 
 /// The settings that go into documents that are there: which document, where in it, and what.
 pub(super) type Merged = Vec<(usize, Vec<String>, Value)>;
@@ -198,165 +199,29 @@ fn check(text: &str, stream: &Stream, work: &Work<'_>) -> Result<(), Error> {
 }
 
 fn value_of(draft: &Draft) -> Value {
+    /// What people look for first.
+    const FIRST: [&str; 5] = ["enabled", "image", "installer", "url", "link"];
     let mut value = Map::new();
     value.insert("apiVersion".to_owned(), "v1alpha1".into());
     value.insert("kind".to_owned(), draft.kind.into());
     if !draft.name.is_empty() {
         value.insert("name".to_owned(), draft.name.clone().into());
     }
-    value.extend(draft.fields.clone());
+    let (first, rest): (Vec<_>, Vec<_>) = draft
+        .fields
+        .clone()
+        .into_iter()
+        .partition(|(key, _)| FIRST.contains(&key.as_str()));
+    value.extend(first.into_iter().chain(rest));
     Value::Object(value)
 }
 
 /// Returns the text of a new document, with the comments that its settings had.
 fn document(work: &Work<'_>, draft: &Draft) -> String {
-    let text = yaml::write(&value_of(draft));
-    let Ok(written) = Stream::parse(&text) else {
-        return text;
-    };
-    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    let mut above: Vec<(usize, Vec<String>)> = Vec::new();
-    for (from, to) in &draft.copies {
-        let Some(value) = get_steps(&draft.fields, to) else {
-            continue;
-        };
-        let Some(source) = field_at(work, from) else {
-            continue;
-        };
-        comments(work, &source, value, to, &written, &mut lines, &mut above);
+    let value = value_of(draft);
+    let text = yaml::write(&value);
+    match Stream::parse(&text) {
+        Ok(written) => comments::carried(work, draft, &value, &written, &text),
+        Err(_) => text,
     }
-    above.sort_by_key(|(line, _)| *line);
-    for (line, comments) in above.into_iter().rev() {
-        lines.splice(line..line, comments);
-    }
-    lines.push(String::new());
-    lines.join("\n")
-}
-
-fn get_steps<'v>(fields: &'v Map<String, Value>, to: &[Step]) -> Option<&'v Value> {
-    let keys: Vec<&str> = to
-        .iter()
-        .filter_map(|step| match step {
-            Step::Key(key) => Some(key.as_str()),
-            Step::Index(_) => None,
-        })
-        .collect();
-    get(fields, &keys)
-}
-
-fn field_at<'a>(work: &Work<'a>, path: &[Step]) -> Option<Field<'a>> {
-    let step = |node: &'a Node, step: &Step| match step {
-        Step::Key(key) => node.get(key),
-        Step::Index(index) => node.item(*index),
-    };
-    let node = path.iter().try_fold(work.root.node, step)?;
-    let path = path.to_vec();
-    Some(Field { path, node })
-}
-
-/// Carries the comments of a field over, and of what is below it where it was copied as it is.
-fn comments(
-    work: &Work<'_>,
-    source: &Field<'_>,
-    value: &Value,
-    to: &[Step],
-    written: &Stream,
-    lines: &mut [String],
-    above: &mut Vec<(usize, Vec<String>)>,
-) {
-    let from = work.line(&source.path) as usize - 1;
-    let Some(line) = written.line(0, to).map(|line| line as usize - 1) else {
-        return;
-    };
-    let Some(original) = work.lines.get(from) else {
-        return;
-    };
-    let key = match source.path.last() {
-        Some(Step::Key(key)) => key.as_str(),
-        _ => "-",
-    };
-    if original
-        .trim_start()
-        .trim_start_matches(['-', ' ', '"', '\''])
-        .starts_with(key)
-        || key == "-"
-    {
-        let own = lines.get(line).cloned().unwrap_or_default();
-        let indent = &own[..own.len() - own.trim_start().len()];
-        let before: Vec<String> = work.lines[..from]
-            .iter()
-            .rev()
-            .take_while(|text| {
-                text.trim_start().starts_with('#') && indentation(text) == indentation(original)
-            })
-            .map(|text| format!("{indent}{}", text.trim()))
-            .collect();
-        if !before.is_empty() && !above.iter().any(|(known, _)| *known == line) {
-            above.push((line, before.into_iter().rev().collect()));
-        }
-        if let Some(comment) = behind(original)
-            && behind(&own).is_none()
-            && simple(&own)
-        {
-            lines[line] = format!("{own} {comment}");
-        }
-    }
-    if !source.node.means(value) {
-        return;
-    }
-    let below = match source.node.kind() {
-        Kind::Mapping => source
-            .entries()
-            .into_iter()
-            .map(|(key, field)| (Step::Key(key), field))
-            .collect(),
-        Kind::List => source
-            .items()
-            .into_iter()
-            .enumerate()
-            .map(|(at, field)| (Step::Index(at), field))
-            .collect(),
-        Kind::Scalar | Kind::Null => Vec::new(),
-    };
-    for (step, field) in below {
-        let value = match &step {
-            Step::Key(key) => value.get(key),
-            Step::Index(index) => value.get(index),
-        };
-        let to = [to, &[step]].concat();
-        if let Some(value) = value {
-            comments(work, &field, value, &to, written, lines, above);
-        }
-    }
-}
-
-fn indentation(line: &str) -> usize {
-    line.len() - line.trim_start().len()
-}
-
-/// Returns the comment at the end of a line.
-fn behind(line: &str) -> Option<&str> {
-    if line.trim_start().starts_with('#') {
-        return None;
-    }
-    let mut quote = None;
-    let mut before = ' ';
-    for (at, c) in line.char_indices() {
-        match quote {
-            Some(end) if c == end => quote = None,
-            Some(_) => {}
-            None if c == '#' && before.is_whitespace() => return Some(&line[at..]),
-            None if matches!(c, '"' | '\'') && matches!(before, ' ' | '[' | '{' | ',' | ':') => {
-                quote = Some(c)
-            }
-            None => {}
-        }
-        before = c;
-    }
-    None
-}
-
-/// Returns whether a comment can stand behind a line: not where a text of several lines begins.
-fn simple(line: &str) -> bool {
-    !line.trim_end().ends_with(['|', '>', '-', '+'])
 }
