@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use talos_pki::{Authority, AuthorityKind, Certificate, Issued, LeafRequest, LeafUsage, Name};
 
 use crate::apid::tls::{self, Pool};
-use crate::config::Documents;
+use crate::config::{self, Documents};
 use crate::error::Error;
 use crate::faults::ServedCertificate;
 use crate::node::NodeState;
@@ -40,15 +40,11 @@ pub(crate) struct Certificates {
 impl Certificates {
     pub(crate) fn new(
         issued: Issued,
-        accepted: &Certificate,
+        accepted: &[Certificate],
         clock_offset: SignedDuration,
         provider: &Arc<CryptoProvider>,
     ) -> Result<Self, rustls::Error> {
-        let pool = Pool::new(
-            std::slice::from_ref(accepted),
-            clock_offset.as_secs(),
-            provider,
-        )?;
+        let pool = Pool::new(accepted, clock_offset.as_secs(), provider)?;
         Ok(Self {
             apid: tls::Identity::new(&issued)?,
             issued: Mutex::new(Arc::new(issued)),
@@ -288,13 +284,7 @@ pub(crate) fn parse(text: &str) -> Option<Name> {
 /// The cluster's authority and those that a configuration accepts besides.
 fn accepted_authorities(shared: &Shared, config: &Documents) -> Vec<Certificate> {
     let mut accepted = vec![shared.pki.talos.certificate().clone()];
-    let others = config.at("/machine/acceptedCAs").and_then(Value::as_array);
-    for authority in others.into_iter().flatten() {
-        let crt = authority.get("crt").and_then(Value::as_str);
-        let pem = crt.and_then(|crt| STANDARD.decode(crt).ok());
-        let read = pem.and_then(|pem| Certificate::many_from_pem(pem).ok());
-        accepted.extend(read.into_iter().flatten());
-    }
+    accepted.extend(config::accepted(config));
     accepted
 }
 

@@ -13,7 +13,7 @@ use crate::apid::{self, tls};
 use crate::calls::Call;
 use crate::certificates::{Certificates, apid_names};
 use crate::clients;
-use crate::config::{ConfigText, Configs, Template};
+use crate::config::{self, ConfigText, Configs, Given, Template};
 use crate::error::Error;
 use crate::kubernetes::{self, KubeRequest};
 use crate::machine::MachineState;
@@ -40,15 +40,29 @@ impl Cluster {
     ///
     /// # Errors
     /// Options that make no cluster, or no free addresses.
-    pub async fn start(options: Options) -> Result<Self, Error> {
+    pub async fn start(mut options: Options) -> Result<Self, Error> {
+        let configs = options.configs.clone();
+        let given = configs
+            .as_ref()
+            .map(|configs| Given::read(configs, &options))
+            .transpose()?;
+        if let Some(given) = &given {
+            adopt(&mut options, given);
+        }
         check(&options)?;
         let places = addresses::places(&options)?;
         let endpoint = options
             .endpoint
             .clone()
             .unwrap_or_else(|| format!("https://{}:6443", places[0].address));
-        let pki = ClusterPki::generate(shared::now(&options))?;
-        let template = Template::new(&options, &endpoint, &pki)?;
+        let (pki, template) = match &given {
+            Some(given) => (given.pki()?, Template::given(given)),
+            None => {
+                let pki = ClusterPki::generate(shared::now(&options))?;
+                let template = Template::new(&options, &endpoint, &pki)?;
+                (pki, template)
+            }
+        };
         let nodes = machines(&options, &template, &pki, places)?;
         let listeners = nodes
             .iter()
@@ -101,6 +115,16 @@ impl Cluster {
         clients::kubeconfig(&self.shared).expect("a key in memory signs")
     }
 
+    /// The cluster's name.
+    pub fn name(&self) -> &str {
+        &self.shared.options.name
+    }
+
+    /// The Kubernetes version that the cluster started with, without a leading `v`.
+    pub fn kubernetes_version(&self) -> &str {
+        &self.shared.options.kubernetes_version
+    }
+
     /// The cluster endpoint, such as `https://10.5.10.2:6443`.
     pub fn endpoint(&self) -> &str {
         &self.shared.endpoint
@@ -150,6 +174,17 @@ impl Drop for Cluster {
     }
 }
 
+/// Lets options say what the configurations say that the cluster boots with.
+fn adopt(options: &mut Options, given: &Given<'_>) {
+    if let Some(name) = given.cluster_name() {
+        name.clone_into(&mut options.name);
+    }
+    if let Some(version) = given.kubernetes_version() {
+        version.clone_into(&mut options.kubernetes_version);
+    }
+    options.endpoint = given.endpoint().map(str::to_owned);
+}
+
 fn check(options: &Options) -> Result<(), Error> {
     if options.controlplanes == 0 {
         return Err(Error::NoControlPlane);
@@ -180,14 +215,18 @@ fn machines(
                 Configs::booted(ConfigText::generated(text, machine_type))
             }
         };
-        let configured = match machine_type {
-            MachineType::Unknown => &[],
-            _ => options.machine_cert_sans.as_slice(),
+        let mut accepted = vec![pki.talos.certificate().clone()];
+        let configured = match configs.active().filter(|_| options.configs.is_some()) {
+            Some(documents) => {
+                accepted.extend(config::accepted(&documents));
+                documents.machine_cert_sans()
+            }
+            None if machine_type == MachineType::Unknown => Vec::new(),
+            None => options.machine_cert_sans.clone(),
         };
-        let names = apid_names(options.talos_version, &name, place.address, configured);
+        let names = apid_names(options.talos_version, &name, place.address, &configured);
         let issued = pki.apid_server(&name, names, now)?;
-        let accepted = pki.talos.certificate();
-        let certificates = Certificates::new(issued, accepted, options.clock_offset, &provider)
+        let certificates = Certificates::new(issued, &accepted, options.clock_offset, &provider)
             .map_err(|source| Error::Tls {
                 owner: name.clone(),
                 source,

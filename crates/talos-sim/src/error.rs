@@ -15,6 +15,14 @@ pub enum Error {
         /// The text that was given.
         version: String,
     },
+    /// A machine configuration that was given cannot boot a machine.
+    #[error("the machine configuration of {machines} cannot be used: {problem}")]
+    Config {
+        /// Whose configuration it is.
+        machines: &'static str,
+        /// What is wrong with it, in the machine's words.
+        problem: String,
+    },
     /// A socket could not be opened.
     #[error("cannot listen on {address}")]
     Listen {

@@ -41,5 +41,5 @@ pub use error::Error;
 pub use faults::{Faults, Reach, ServedCertificate};
 pub use kubernetes::{KubeChange, KubeFaults, KubeRequest};
 pub use node::{MachineType, Node};
-pub use options::{Options, Platform, TalosVersion};
+pub use options::{BootConfigs, Options, Platform, TalosVersion};
 pub use store::{Change, ChangeKind, Changes, Draft, Lost, Metadata, Phase, Resource, Spec, Store};

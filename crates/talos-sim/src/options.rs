@@ -33,6 +33,8 @@ pub struct Options {
     pub api_server_cert_sans: Vec<String>,
     /// `cluster.controlPlane.endpoint`; the first control plane's own address when absent.
     pub endpoint: Option<String>,
+    /// The machine configurations to boot with; made from the other options when absent.
+    pub configs: Option<BootConfigs>,
     /// How long things take.
     pub delays: Delays,
     /// What is added to the real time to get the cluster's time.
@@ -55,9 +57,28 @@ impl Default for Options {
             machine_cert_sans: Vec::new(),
             api_server_cert_sans: Vec::new(),
             endpoint: None,
+            configs: None,
             delays: Delays::default(),
             clock_offset: SignedDuration::ZERO,
         }
+    }
+}
+
+/// The machine configurations that a cluster boots with.
+///
+/// Authorities, the cluster's name, identity and endpoint, and the Kubernetes version come from them.
+#[derive(Clone)]
+pub struct BootConfigs {
+    /// That of every control plane.
+    pub control_plane: String,
+    /// That of every worker; needed if there are any.
+    pub worker: Option<String>,
+}
+
+/// Configurations hold keys, so none is shown.
+impl std::fmt::Debug for BootConfigs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BootConfigs").finish_non_exhaustive()
     }
 }
 

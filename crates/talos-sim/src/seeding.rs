@@ -22,10 +22,13 @@ const OWN_TYPES: [&str; 4] = [
 /// Fills the stores of all nodes.
 pub(crate) fn fill(shared: &Shared) -> Result<(), Error> {
     let seeds = Seeds::new(site(shared), shared.now());
-    // The configurations are known, so that a thousand of them need not be read here.
-    let configured = &shared.options.machine_cert_sans;
     shared.nodes.iter().try_for_each(|node| {
-        boot(shared, &seeds, node, configured)?;
+        let configured = match shared.options.configs {
+            Some(_) => node.cert_sans(),
+            // The configurations are known, so that a thousand of them need not be read here.
+            None => shared.options.machine_cert_sans.clone(),
+        };
+        boot(shared, &seeds, node, &configured)?;
         machine::tell_boot(shared, node);
         Ok(())
     })

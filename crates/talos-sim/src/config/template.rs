@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use rand::RngExt as _;
 use talos_pki::{Algorithm, Authority, PrivateKey};
 
+use super::Given;
 use crate::error::Error;
 use crate::options::{Options, TalosVersion};
 use crate::pki::ClusterPki;
@@ -26,6 +27,8 @@ pub(crate) struct Template {
     pub(crate) cluster_id: String,
     control_plane: String,
     worker: String,
+    /// Whether somebody else made the texts, which are not filled in then.
+    is_given: bool,
 }
 
 impl Template {
@@ -87,7 +90,19 @@ impl Template {
             control_plane: fill(CONTROL_PLANE),
             worker: fill(WORKER),
             cluster_id,
+            is_given: false,
         })
+    }
+
+    /// Takes configurations that somebody else made.
+    pub(crate) fn given(given: &Given<'_>) -> Self {
+        let (control_plane, worker) = given.texts();
+        Self {
+            cluster_id: given.cluster_id().unwrap_or_default().to_owned(),
+            control_plane,
+            worker,
+            is_given: true,
+        }
     }
 
     /// The configuration of one machine.
@@ -97,6 +112,9 @@ impl Template {
         } else {
             &self.worker
         };
+        if self.is_given {
+            return text.clone();
+        }
         text.replace("{{host}}", host).trim_end().to_owned() + "\n"
     }
 }
