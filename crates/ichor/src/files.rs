@@ -49,37 +49,90 @@ pub(crate) fn read(path: &Path) -> Result<String, Error> {
 /// rename. Folders that are missing are made (mode 0700 for credentials). A symbolic link stays one, and what is no
 /// regular file, such as a pipe or a device, is written to as it is.
 pub(crate) fn write(path: &Path, content: &[u8], access: Access) -> Result<(), Error> {
-    let problem = |error: std::io::Error| {
-        Error::new(Code::Failed, format!("failed to write {}", path.display())).caused_by(&error)
-    };
-    let target = behind_links(path).map_err(problem)?;
-    if std::fs::metadata(&target).is_ok_and(|existing| !existing.is_file()) {
-        return OpenOptions::new()
-            .write(true)
-            .open(&target)
-            .and_then(|mut file| file.write_all(content))
-            .map_err(problem);
+    Prepared::new(path, content, access)?.finish()
+}
+
+/// Writes several files: none of them changes before all of them could be written beside where they go.
+pub(crate) fn write_all(files: &[(&Path, &[u8])], access: Access) -> Result<(), Error> {
+    let prepared = files
+        .iter()
+        .map(|(path, content)| Prepared::new(path, content, access))
+        .collect::<Result<Vec<_>, _>>()?;
+    prepared.into_iter().try_for_each(Prepared::finish)
+}
+
+/// A file whose content is on disk already, under another name.
+struct Prepared<'a> {
+    path: &'a Path,
+    way: Way<'a>,
+}
+
+/// How a file gets its content.
+enum Way<'a> {
+    /// By a rename.
+    Rename(tempfile::NamedTempFile, PathBuf),
+    /// By writing into it.
+    Stream(PathBuf, &'a [u8]),
+}
+
+impl<'a> Prepared<'a> {
+    fn new(path: &'a Path, content: &'a [u8], access: Access) -> Result<Self, Error> {
+        let way = Way::prepare(path, content, access).map_err(|error| unwritable(path, &error))?;
+        Ok(Self { path, way })
     }
-    let folder = match target.parent() {
+
+    fn finish(self) -> Result<(), Error> {
+        self.way
+            .finish()
+            .map_err(|error| unwritable(self.path, &error))
+    }
+}
+
+impl<'a> Way<'a> {
+    fn prepare(path: &Path, content: &'a [u8], access: Access) -> std::io::Result<Self> {
+        let target = behind_links(path)?;
+        if std::fs::metadata(&target).is_ok_and(|existing| !existing.is_file()) {
+            return Ok(Self::Stream(target, content));
+        }
+        let folder = folder_of(&target);
+        make_folder(folder, access)?;
+        let mut temporary = tempfile::Builder::new()
+            .prefix(".ichor-")
+            .tempfile_in(folder)?;
+        temporary.write_all(content)?;
+        set_mode(temporary.as_file(), &target, access)?;
+        temporary.as_file().sync_all()?;
+        Ok(Self::Rename(temporary, target))
+    }
+
+    fn finish(self) -> std::io::Result<()> {
+        match self {
+            Self::Stream(target, content) => OpenOptions::new()
+                .write(true)
+                .open(target)
+                .and_then(|mut file| file.write_all(content)),
+            Self::Rename(temporary, target) => {
+                temporary.persist(&target).map_err(|error| error.error)?;
+                // The rename itself survives a power cut only once the folder is on disk; not every file system can
+                // do it.
+                if let Ok(folder) = File::open(folder_of(&target)) {
+                    let _ = folder.sync_all();
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+fn folder_of(target: &Path) -> &Path {
+    match target.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
-    };
-    make_folder(folder, access).map_err(problem)?;
-    let mut temporary = tempfile::Builder::new()
-        .prefix(".ichor-")
-        .tempfile_in(folder)
-        .map_err(problem)?;
-    temporary.write_all(content).map_err(problem)?;
-    set_mode(temporary.as_file(), &target, access).map_err(problem)?;
-    temporary.as_file().sync_all().map_err(problem)?;
-    temporary
-        .persist(&target)
-        .map_err(|error| problem(error.error))?;
-    // The rename itself survives a power cut only once the folder is on disk; not every file system can do it.
-    if let Ok(folder) = File::open(folder) {
-        let _ = folder.sync_all();
     }
-    Ok(())
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> Error {
+    Error::new(Code::Failed, format!("failed to write {}", path.display())).caused_by(error)
 }
 
 /// Follows symbolic links, also to a file that is not there yet.
@@ -146,6 +199,23 @@ mod tests {
         assert_eq!(std::fs::read(&path).unwrap(), b"one");
         assert_eq!(mode(&path), 0o600);
         assert_eq!(mode(path.parent().unwrap()), 0o700);
+    }
+
+    #[test]
+    fn of_several_files_all_are_written_or_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, two) = (folder.path().join("one"), folder.path().join("two"));
+        let below = one.join("a file is no folder");
+        write_all(&[(&one, b"1"), (&two, b"2")], Access::Owner).unwrap();
+        assert_eq!(mode(&two), 0o600);
+        let error = write_all(&[(&two, b"new"), (&below, b"new")], Access::Owner).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!("failed to write {}", below.display())
+        );
+        assert_eq!(std::fs::read(&two).unwrap(), b"2");
+        let names = std::fs::read_dir(folder.path()).unwrap().count();
+        assert_eq!(names, 2, "no temporary file is left");
     }
 
     #[test]

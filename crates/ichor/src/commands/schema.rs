@@ -5,8 +5,13 @@ use schemars::{JsonSchema, Schema};
 
 use super::patch::change;
 use super::{
+<<<<<<< Updated upstream
     bootstrap, config, events, get, kubeconfig, logs, machineconfig, reboot, service, sim,
     upgrade_k8s, validate, version,
+=======
+    bootstrap, config, events, generate, get, kubeconfig, logs, machineconfig, reboot, service,
+    sim, upgrade_k8s, version,
+>>>>>>> Stashed changes
 };
 use crate::error::{Code, Error, Outcome};
 use crate::output::Output;
@@ -35,11 +40,19 @@ const SCHEMAS: &[(&str, Make)] = &[
     ("edit", of::<Report<change::Change>>),
     ("error", of::<crate::output::ErrorDocument>),
     ("events ndjson", of::<events::EventData>),
+    ("gen ca", of::<generate::Generated>),
+    ("gen config", of::<generate::Generated>),
+    ("gen crt", of::<generate::Generated>),
+    ("gen csr", of::<generate::Generated>),
+    ("gen key", of::<generate::Generated>),
+    ("gen keypair", of::<generate::Generated>),
+    ("gen secrets", of::<generate::Generated>),
     ("get", of::<Report<Vec<get::ResourceData>>>),
     ("get ndjson", of::<get::ItemData>),
     ("kubeconfig", of::<kubeconfig::Written>),
     ("logs", of::<Report<logs::Log>>),
     ("logs ndjson", of::<logs::Line>),
+    ("machineconfig gen", of::<generate::Generated>),
     (
         "machineconfig migrate",
         of::<machineconfig::migrate::MigratedData>,

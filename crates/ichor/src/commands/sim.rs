@@ -1,5 +1,7 @@
 //! `ichor sim`: simulated clusters for people and their scripts.
 
+mod given;
+
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -28,6 +30,10 @@ enum Command {
 /// Writes a talosconfig and a kubeconfig for it, never into ~/.talos or ~/.kube, and prints where they are.
 #[derive(Debug, clap::Args)]
 struct Up {
+    /// Boot with the machine configs of this folder, as `ichor gen config` writes them; a talosconfig that is there too
+    /// is copied with endpoints and nodes filled in
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["name", "kubernetes_version"])]
+    config_dir: Option<PathBuf>,
     /// Name of the cluster and of the talosconfig's context
     #[arg(long, value_name = "NAME", default_value = "cluster-1")]
     name: String,
@@ -43,9 +49,9 @@ struct Up {
     /// Give nodes addresses that cannot be dialled; only forwarded loopback ports can
     #[arg(long)]
     nat: bool,
-    /// Talos version to behave as: 1.11, 1.13 or 1.14
-    #[arg(long, value_name = "VERSION", default_value = "1.13", value_parser = talos_version)]
-    talos_version: TalosVersion,
+    /// Talos version to behave as: 1.11, 1.13 or 1.14; 1.13 if not given, or the one that the machine configs install
+    #[arg(long, value_name = "VERSION", value_parser = talos_version)]
+    talos_version: Option<TalosVersion>,
     /// Kubernetes version to start with
     #[arg(long, value_name = "VERSION", default_value = "1.33.4")]
     kubernetes_version: String,
@@ -106,13 +112,22 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
         (None, Some(temporary)) => temporary.path().to_owned(),
         (None, None) => PathBuf::new(),
     };
+    let given = up
+        .config_dir
+        .as_deref()
+        .map(|dir| given::read(dir, up.workers))
+        .transpose()?;
+    let installed = given.as_ref().and_then(|given| given.talos_version());
+    let talos_version = up.talos_version.or(installed);
+    let talos_version = talos_version.unwrap_or(TalosVersion::V1_13_9);
     let options = Options {
         name: up.name,
         controlplanes: up.controlplanes,
         workers: up.workers,
         maintenance: up.maintenance,
         nat: up.nat,
-        talos_version: up.talos_version,
+        talos_version,
+        configs: given.as_ref().map(|given| given.configs.clone()),
         kubernetes_version: up.kubernetes_version.trim_start_matches('v').to_owned(),
         // Up to Talos 1.12 forwarded ports are covered only if a configuration asks for it, as those of Docker do.
         machine_cert_sans: up.nat.then(|| "127.0.0.1".to_owned()).into_iter().collect(),
@@ -121,16 +136,17 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
     session.runtime()?.run_steps(|mut interrupt| {
         let output = &mut session.output;
         async move {
-            let (name, version) = (options.name.clone(), options.kubernetes_version.clone());
-            let cluster = Cluster::start(options).await.map_err(|error| {
-                Error::of(Code::Failed, &error).context("failed to start the simulated cluster")
-            })?;
+            let cluster = Cluster::start(options).await.map_err(not_started)?;
+            let talosconfig = match &given {
+                Some(given) => given.talosconfig(&cluster)?,
+                None => talosconfig(&cluster)?,
+            };
             let started = Started {
-                name,
-                talos_version: up.talos_version.tag().to_owned(),
-                kubernetes_version: format!("v{version}"),
+                name: cluster.name().to_owned(),
+                talos_version: talos_version.tag().to_owned(),
+                kubernetes_version: format!("v{}", cluster.kubernetes_version()),
                 endpoint: cluster.endpoint().to_owned(),
-                talosconfig: write(&folder, "talosconfig", &talosconfig(&cluster)?)?,
+                talosconfig: write(&folder, "talosconfig", &talosconfig)?,
                 kubeconfig: write(&folder, "kubeconfig", &cluster.kubeconfig())?,
                 nodes: cluster.nodes().iter().map(machine).collect(),
             };
@@ -140,6 +156,14 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
         }
     })?;
     Ok(Outcome::Done)
+}
+
+fn not_started(error: talos_sim::Error) -> Error {
+    let code = match error {
+        talos_sim::Error::Config { .. } => Code::Invalid,
+        _ => Code::Failed,
+    };
+    Error::of(code, &error).context("failed to start the simulated cluster")
 }
 
 fn announce(output: &mut Output, started: &Started) -> Result<(), Error> {
@@ -175,15 +199,19 @@ fn announce(output: &mut Output, started: &Started) -> Result<(), Error> {
 pub(super) fn talosconfig(cluster: &Cluster) -> Result<String, Error> {
     let text = cluster.talosconfig(&["os:admin"]);
     let mut config = TalosConfig::parse("the simulated cluster's talosconfig", &text)?;
-    let configured = cluster
-        .nodes()
-        .iter()
-        .filter(|node| node.machine_type() != MachineType::Unknown);
-    let nodes: Vec<String> = configured.map(|node| node.address().to_string()).collect();
     if let Some(name) = config.current().map(str::to_owned) {
-        config.set_nodes(&name, &nodes)?;
+        config.set_nodes(&name, &configured(cluster))?;
     }
     Ok(config.text().to_owned())
+}
+
+/// Returns the addresses of the machines that do not wait for a configuration.
+fn configured(cluster: &Cluster) -> Vec<String> {
+    let nodes = cluster.nodes().iter();
+    nodes
+        .filter(|node| node.machine_type() != MachineType::Unknown)
+        .map(|node| node.address().to_string())
+        .collect()
 }
 
 fn machine(node: &talos_sim::Node) -> Machine {

@@ -88,7 +88,11 @@ impl Params {
     }
 
     /// Finds everything that no configuration can say.
-    pub(super) fn check(&self) -> Result<(), Error> {
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Params`] with all of it.
+    pub fn check(&self) -> Result<(), Error> {
         let mut problems = Vec::new();
         let mut say = |field: String, reason: &str| problems.push(Problem::new(field, reason));
         if self.cluster_name.trim().is_empty() {

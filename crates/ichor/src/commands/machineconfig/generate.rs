@@ -1,13 +1,22 @@
 //! `ichor machineconfig gen`: the same as `gen config`.
 
-use crate::error::{Code, Error, Outcome};
+use crate::commands::generate::config;
+use crate::error::{Error, Outcome};
 use crate::session::Session;
 
-/// Generate machine configs for a new cluster
+/// Generate the machine configs and talosconfig of a new cluster
+///
+/// The same as `ichor gen config`, with the same flags.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    #[command(flatten)]
+    config: Box<config::Args>,
+    /// Replace files that exist already
+    #[arg(short, long)]
+    force: bool,
+}
 
 /// Runs the command.
-pub(crate) fn run(_args: Args, _session: &mut Session) -> Result<Outcome, Error> {
-    Err(Error::new(Code::Unimplemented, "not built yet"))
+pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
+    config::run(*args.config, args.force, session)
 }

@@ -1,0 +1,149 @@
+//! Where generated texts go: files that are all written or none, or standard output.
+
+use std::path::{Path, PathBuf};
+
+use talos_config::mask;
+
+use super::{Generated, GeneratedFile};
+use crate::error::{Code, Error, Outcome};
+use crate::files::{self, Access};
+use crate::session::Session;
+
+/// One text on its way.
+pub(super) struct Output {
+    pub(super) kind: &'static str,
+    /// The file, or `-` for standard output.
+    pub(super) path: PathBuf,
+    pub(super) text: String,
+}
+
+impl Output {
+    pub(super) fn new(
+        kind: &'static str,
+        path: impl Into<PathBuf>,
+        text: impl Into<String>,
+    ) -> Self {
+        Self {
+            kind,
+            path: path.into(),
+            text: text.into(),
+        }
+    }
+}
+
+/// Refuses files that exist already, all of them at once, before anything is made.
+pub(super) fn check(paths: &[PathBuf], force: bool) -> Result<(), Error> {
+    let taken: Vec<String> = paths
+        .iter()
+        .filter(|path| !force && !is_stdout(path) && is_taken(path))
+        .map(|path| format!("{:?}", path.display().to_string()))
+        .collect();
+    match &taken[..] {
+        [] => Ok(()),
+        [one] => Err(format!("file {one} already exists")),
+        several => Err(format!("files {} already exist", several.join(", "))),
+    }
+    .map_err(|message| {
+        Error::new(Code::Conflict, message).hint("use --force to overwrite; nothing was written")
+    })
+}
+
+/// Writes all texts, readable for the user only, or the only one to standard output.
+pub(super) fn write(
+    outputs: Vec<Output>,
+    force: bool,
+    session: &mut Session,
+) -> Result<Outcome, Error> {
+    let paths: Vec<PathBuf> = outputs.iter().map(|output| output.path.clone()).collect();
+    check(&paths, force)?;
+    let files: Vec<(&Path, &[u8])> = outputs
+        .iter()
+        .filter(|output| !is_stdout(&output.path))
+        .map(|output| (output.path.as_path(), output.text.as_bytes()))
+        .collect();
+    files::write_all(&files, Access::Owner)?;
+    for (path, _) in &files {
+        session.output.note(&format!("Created {}", path.display()));
+    }
+    let files = outputs.into_iter().map(|output| {
+        let to_stdout = is_stdout(&output.path);
+        GeneratedFile {
+            kind: output.kind,
+            content: to_stdout.then_some(output.text),
+            path: (!to_stdout).then_some(output.path),
+        }
+    });
+    let document = Generated {
+        files: files.collect(),
+    };
+    say(&document, session)?;
+    Ok(Outcome::Done)
+}
+
+/// Prints the document, or the text that is for standard output.
+fn say(document: &Generated, session: &mut Session) -> Result<(), Error> {
+    let output = &mut session.output;
+    let content = document
+        .files
+        .iter()
+        .find_map(|file| file.content.as_deref());
+    let Some(content) = content else {
+        output.data(document)?;
+        return Ok(());
+    };
+    if output.format().is_json() {
+        // Whoever asks for the text on standard output wants it with its secrets.
+        let text = serde_json::to_string_pretty(document)
+            .map_err(|error| Error::of(Code::Failed, &error))?;
+        return output.bytes(format!("{text}\n").as_bytes());
+    }
+    // A person looks at it, a pipe or a file takes it on.
+    if output.stdout_is_terminal() && !output.shows_secrets() {
+        output
+            .note("secrets are masked on a terminal; a file, a pipe or --show-secrets gives them");
+        return output.bytes(mask::text(content).as_bytes());
+    }
+    output.bytes(content.as_bytes())
+}
+
+/// Makes a file's name of what a user calls a thing.
+pub(super) fn file_name(flag: &str, name: &str, ending: &str) -> Result<PathBuf, Error> {
+    let is_plain = !name.is_empty()
+        && !matches!(name, "." | "..")
+        && !name.contains(['/', '\\'])
+        && !name.chars().any(char::is_control);
+    match is_plain {
+        true => Ok(PathBuf::from(format!("{name}{ending}"))),
+        false => Err(Error::new(
+            Code::Usage,
+            format!("--{flag} {name:?} cannot be the name of a file"),
+        )
+        .hint(
+            "files are written to the current folder; the name must not be empty or have a slash",
+        )),
+    }
+}
+
+pub(super) fn is_stdout(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// Tells whether something is there that a file would replace; what is no file, such as a pipe, is written into.
+fn is_taken(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|existing| existing.is_file() || existing.is_dir())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_do_not_lead_out_of_the_folder() {
+        let made = file_name("organization", "my org", ".crt").unwrap();
+        assert_eq!(made, Path::new("my org.crt"));
+        for name in ["", ".", "..", "a/b", "/a", "a\\b", "a\nb"] {
+            let error = file_name("organization", name, ".crt").unwrap_err();
+            assert_eq!(error.code(), Code::Usage, "{name}");
+        }
+    }
+}
