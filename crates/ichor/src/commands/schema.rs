@@ -5,13 +5,8 @@ use schemars::{JsonSchema, Schema};
 
 use super::patch::change;
 use super::{
-<<<<<<< Updated upstream
-    bootstrap, config, events, get, kubeconfig, logs, machineconfig, reboot, service, sim,
-    upgrade_k8s, validate, version,
-=======
     bootstrap, config, events, generate, get, kubeconfig, logs, machineconfig, reboot, service,
-    sim, upgrade_k8s, version,
->>>>>>> Stashed changes
+    sim, upgrade_k8s, validate, version,
 };
 use crate::error::{Code, Error, Outcome};
 use crate::output::Output;
