@@ -25,7 +25,8 @@ mod work;
 mod write;
 
 use crate::Error;
-use crate::yaml::{Node, Step, Stream};
+use crate::validate::{self, Mode, Options, Severity};
+use crate::yaml::{Kind, Node, Step, Stream};
 
 pub use facts::Target;
 
@@ -149,6 +150,12 @@ pub fn migrate(text: &str, target: Target) -> Result<Migrated, Error> {
         });
     }
     let text = write::text(&work, merged)?;
+    validated(&mut work, &text)?;
+    if !work.refusals.is_empty() {
+        return Err(Error::NotMovable {
+            plan: Box::new(plan_of(Some(work))),
+        });
+    }
     Ok(Migrated {
         text,
         plan: plan_of(Some(work)),
@@ -200,12 +207,59 @@ fn left(work: &mut Work<'_>, field: &work::Field<'_>) {
     let entries = field.entries();
     if !entries.is_empty() {
         entries.iter().for_each(|(_, field)| left(work, field));
-    } else if field.node.kind() == crate::yaml::Kind::List {
+    } else if field.node.kind() == Kind::List {
         field.items().iter().for_each(|field| left(work, field));
-    } else if field.node.kind() == crate::yaml::Kind::Scalar {
+    } else if field.node.kind() == Kind::Scalar && !has_refused(work, &field.path) {
         let reason = format!("no field that Talos {} has a document for", work.target);
         work.refuse(field, reason);
     }
+}
+
+/// Returns whether something was refused in the part that a path is in, so that what else is left there may be known.
+fn has_refused(work: &Work<'_>, path: &[Step]) -> bool {
+    let keys = path.iter().filter_map(|step| match step {
+        Step::Key(key) => Some(key.as_str()),
+        Step::Index(_) => None,
+    });
+    let length = match keys.take(3).collect::<Vec<_>>().as_slice() {
+        ["machine", "network", "interfaces"] => 4,
+        ["machine", "network" | "features", _] => 3,
+        _ => 2,
+    };
+    let part = &path[..length.min(path.len())];
+    work.refused
+        .iter()
+        .any(|refused| refused.starts_with(part) || part.starts_with(refused))
+}
+
+/// Refuses what would make a new document one that Talos does not take.
+fn validated(work: &mut Work<'_>, text: &str) -> Result<(), Error> {
+    let options = Options {
+        mode: Mode::Cloud,
+        strict: false,
+        talos_version: Some(work.target.to_string()),
+    };
+    let report = validate::validate(text, &options)?;
+    for finding in report.of(Severity::Error) {
+        let is_of = |draft: &&work::Draft| work::label(draft.kind, &draft.name) == finding.document;
+        let Some(draft) = work.drafts.iter().find(is_of) else {
+            continue;
+        };
+        let origin = draft
+            .copies
+            .iter()
+            .filter(|(_, to)| finding.path.starts_with(&work::shown(to)))
+            .max_by_key(|(_, to)| to.len())
+            .or(draft.copies.first())
+            .map(|(from, _)| from.clone())
+            .unwrap_or_default();
+        let place = match finding.path.as_str() {
+            "" => finding.document.clone(),
+            path => format!("`{path}` of {}", finding.document),
+        };
+        work.refuse_at(&origin, format!("{place}: {}", finding.message));
+    }
+    Ok(())
 }
 
 /// Sums up what was found.

@@ -88,8 +88,9 @@ func meaning(provider config.Provider) object {
 		delete(found, "NetworkTimeSyncConfig")
 	}
 
-	for _, kind := range []string{"ImageCacheConfig"} {
-		if entry, ok := found[kind].(object); ok && entry["LocalEnabled"] == false {
+	// Switched off is what nothing means.
+	for kind, field := range map[string]string{"ImageCacheConfig": "LocalEnabled", "NetworkKubeSpanConfig": "Enabled"} {
+		if entry, ok := found[kind].(object); ok && entry[field] == false {
 			delete(found, kind)
 		}
 	}
@@ -439,7 +440,9 @@ func clean(value any) any {
 	case []any:
 		found := make([]any, 0, len(value))
 		for _, below := range value {
-			found = append(found, clean(below))
+			if below = clean(below); below != nil {
+				found = append(found, below)
+			}
 		}
 
 		if len(found) == 0 {

@@ -67,7 +67,7 @@ fn endpoint(work: &mut Work<'_>) {
     if let Some(field) = work.at(&["cluster", "controlPlane", "localAPIServerPort"])
         && field.node.means(&json!(0))
     {
-        work.drop(&field, "is the default");
+        work.drop(&field, "it is the default");
     }
 }
 
@@ -103,7 +103,7 @@ fn network(work: &mut Work<'_>) {
             .at(&[key])
             .filter(|field| !work.is_taken(&field.path))
         {
-            work.drop(&field, "is empty");
+            work.drop(&field, "it is empty");
         }
     }
     cni(work, &section);
@@ -125,7 +125,7 @@ fn cni(work: &mut Work<'_>, section: &Field<'_>) {
     }
     if name != "flannel" {
         if let Some(field) = named {
-            work.drop(&field, "is what no KubeFlannelCNIConfig means");
+            work.drop(&field, "it is what no KubeFlannelCNIConfig means");
         }
         if let Some(field) = cni.and_then(|cni| cni.at(&["flannel"])) {
             work.drop(&field, "flannel is not used");
@@ -137,7 +137,7 @@ fn cni(work: &mut Work<'_>, section: &Field<'_>) {
         Role::ControlPlane => {}
         Role::Worker => {
             if let Some(cni) = cni {
-                work.drop(&cni, "has no effect on a worker");
+                work.drop(&cni, "it has no effect on a worker");
             }
             return;
         }
@@ -189,7 +189,7 @@ fn authority(work: &mut Work<'_>) {
                 }
             }
             (None, Some(_)) => work.refuse(&ca, "has a key without its certificate"),
-            (None, None) if !has_refused(work, &ca) => work.drop(&ca, "is empty"),
+            (None, None) if !has_refused(work, &ca) => work.drop(&ca, "it is empty"),
             (None, None) => {}
         }
     }
@@ -202,7 +202,7 @@ fn authority(work: &mut Work<'_>) {
             }
         }
         match accepted.is_empty() {
-            true => work.drop(&field, "is empty"),
+            true => work.drop(&field, "it is empty"),
             false => work.moved(&field, KIND, "", &["acceptedCAs"]),
         }
     }
@@ -235,7 +235,7 @@ fn discovery(work: &mut Work<'_>) {
         return;
     }
     if !on {
-        return work.drop(&section, "is switched off");
+        return work.drop(&section, "it is switched off");
     }
     let disabled = |work: &mut Work<'_>, registry: &str| {
         let field = section.at(&["registries", registry, "disabled"]);
@@ -289,7 +289,7 @@ fn manifests(work: &mut Work<'_>) {
     for keys in lists {
         let Some(field) = work.at(keys) else { continue };
         if field.node.is_empty() {
-            work.drop(&field, "is empty");
+            work.drop(&field, "it is empty");
             continue;
         }
         for item in work.list(&field) {
@@ -310,7 +310,7 @@ fn manifests(work: &mut Work<'_>) {
         return;
     };
     if field.node.is_empty() {
-        return work.drop(&field, "is empty");
+        return work.drop(&field, "it is empty");
     }
     for item in work.list(&field) {
         let name = item

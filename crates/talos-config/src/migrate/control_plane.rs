@@ -49,7 +49,7 @@ fn service_account(work: &mut Work<'_>) {
         return;
     };
     let Some(field) = section.at(&["key"]) else {
-        return work.drop(&section, "is empty");
+        return work.drop(&section, "it is empty");
     };
     let endpoint = work.root.at(&["cluster", "controlPlane", "endpoint"]);
     let Some(endpoint) = endpoint
@@ -89,7 +89,7 @@ fn encryption(work: &mut Work<'_>) {
             continue;
         };
         if secret.is_empty() {
-            work.drop(&field, "is empty");
+            work.drop(&field, "it is empty");
         } else if work.admits(&field, KIND) {
             providers.push(json!({ provider: { "keys": [{ "name": name, "secret": secret }] } }));
             moved.push(field);
@@ -112,7 +112,7 @@ fn admission(work: &mut Work<'_>) {
         return;
     };
     if field.node.is_empty() {
-        return work.drop(&field, "is empty");
+        return work.drop(&field, "it is empty");
     }
     for plugin in work.list(&field) {
         let name = plugin
@@ -141,7 +141,7 @@ fn authorizers(work: &mut Work<'_>) {
         return;
     };
     if field.node.is_empty() {
-        return work.drop(&field, "is empty");
+        return work.drop(&field, "it is empty");
     }
     let items = work.list(&field);
     let has = |kind: &str| {
@@ -245,7 +245,7 @@ fn arguments(work: &mut Work<'_>) {
                     .split(',')
                     .all(|mode| matches!(mode.trim(), "Node" | "RBAC"))
                 {
-                    work.drop(&field, "is the default");
+                    work.drop(&field, "it is the default");
                     gone = true;
                     if let Value::Object(kept) = &mut kept {
                         kept.shift_remove(&key);
@@ -287,7 +287,7 @@ fn anonymous(enabled: bool) -> Value {
 /// Settings without effect or without equal.
 fn small(work: &mut Work<'_>) {
     if let Some(field) = work.at(&["cluster", "apiServer", "disablePodSecurityPolicy"]) {
-        work.drop(&field, "has had no effect since Kubernetes 1.25");
+        work.drop(&field, "it has had no effect since Kubernetes 1.25");
     }
     for (part, kind) in [
         ("apiServer", SERVER),
@@ -298,7 +298,7 @@ fn small(work: &mut Work<'_>) {
             continue;
         };
         if field.node.is_empty() {
-            work.drop(&field, "is empty");
+            work.drop(&field, "it is empty");
         } else if work.admits(&field, kind) {
             work.refuse(&field, format!("a {kind} mounts no folders of the host"));
         }
@@ -320,7 +320,7 @@ fn proxy_arguments(work: &mut Work<'_>) {
         return;
     };
     if section.node.is_empty() {
-        return work.drop(&section, "is empty");
+        return work.drop(&section, "it is empty");
     }
     if !work.admits(&section, KIND) {
         return;
@@ -376,17 +376,41 @@ pub(super) fn images(work: &mut Work<'_>) {
         return;
     }
     work.imply(SERVER, "", &["startupProbes"], false.into());
-    if work.existing(AUTHENTICATION, "").is_none() {
-        work.imply(AUTHENTICATION, "", &["configuration"], anonymous(false));
+    access(work);
+}
+
+/// A document for the API server takes these documents as they are; without one Talos adds what it has always had.
+fn access(work: &mut Work<'_>) {
+    let section = work
+        .draft(SERVER, "")
+        .copies
+        .first()
+        .map(|(from, _)| from.clone());
+    let section = section.unwrap_or_default();
+    match work.existing(AUTHENTICATION, "") {
+        Some((index, _)) => {
+            let line = work.stream.line(index, &[]).unwrap_or(1);
+            let reason = format!(
+                "with a {SERVER} the {AUTHENTICATION} at line {line} would take effect, which it does not now"
+            );
+            work.refuse_at(&section, reason);
+        }
+        None => work.imply(AUTHENTICATION, "", &["configuration"], anonymous(false)),
     }
-    let authorizer = |work: &Work<'_>| {
-        let existing = |node: &crate::yaml::Node| {
-            node.get("kind").and_then(|kind| kind.as_str()) == Some(AUTHORIZER)
-        };
-        work.drafts.iter().any(|draft| draft.kind == AUTHORIZER)
-            || work.stream.roots().any(existing)
-    };
-    if !authorizer(work) {
-        default_authorizers(work);
+    let kinds: Vec<&str> = work
+        .stream
+        .roots()
+        .filter(|node| node.get("kind").and_then(|kind| kind.as_str()) == Some(AUTHORIZER))
+        .filter_map(|node| node.get("type")?.as_str())
+        .collect();
+    if kinds.is_empty() {
+        if !work.drafts.iter().any(|draft| draft.kind == AUTHORIZER) {
+            default_authorizers(work);
+        }
+    } else if !kinds.contains(&"Node") || !kinds.contains(&"RBAC") {
+        let reason = format!(
+            "with a {SERVER} Talos does not add Node and RBAC to the {AUTHORIZER} documents any more; add them first"
+        );
+        work.refuse_at(&section, reason);
     }
 }

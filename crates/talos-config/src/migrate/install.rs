@@ -20,25 +20,41 @@ fn encryption(work: &mut Work<'_>) {
         let Some(section) = work.at(&["machine", "systemDiskEncryption", key]) else {
             continue;
         };
-        let mut provider: Value = "luks2".into();
         for (key, field) in work.map(&section) {
             let to = ["encryption", key.as_str()];
             match key.as_str() {
                 "provider" => match work.text(&field) {
-                    Some(text) if text.is_empty() => work.drop(&field, "is the default"),
-                    Some(text) => {
-                        provider = text.into();
-                        work.put(&field, KIND, name, &to, provider.clone());
+                    Some(text) if text.is_empty() => work.drop(&field, "it is the default"),
+                    Some(text) if text != "luks2" => {
+                        work.refuse(&field, "is not luks2, the only one there is");
                     }
+                    Some(text) => work.put(&field, KIND, name, &to, text.into()),
                     None => {}
                 },
-                "keys" | "cipher" | "options" => work.copy(&field, KIND, name, &to),
+                "keys" => {
+                    let keys = work
+                        .list(&field)
+                        .iter()
+                        .map(|key| one_key(work, key))
+                        .collect();
+                    work.put(&field, KIND, name, &to, keys);
+                }
+                "cipher" | "options" => work.copy(&field, KIND, name, &to),
                 "keySize" | "blockSize" => work.put(&field, KIND, name, &to, field.value()),
                 _ => work.refuse(&field, "a VolumeConfig has no such setting"),
             }
         }
-        work.imply(KIND, name, &["encryption", "provider"], provider);
+        work.imply(KIND, name, &["encryption", "provider"], "luks2".into());
     }
+}
+
+/// Returns a key of an encrypted volume, whose slot is a number and whose passphrase is text.
+fn one_key(work: &Work<'_>, key: &Field<'_>) -> Value {
+    let mut value = work.as_written(key);
+    if let (Some(slot), Some(value)) = (key.at(&["slot"]), value.as_object_mut()) {
+        value.insert("slot".to_owned(), slot.value());
+    }
+    value
 }
 
 /// Partitions of `machine.disks` are known by their position; no document adopts them.
@@ -66,10 +82,10 @@ fn install(work: &mut Work<'_>) {
     for (key, field) in work.map(&install) {
         match key.as_str() {
             "image" => match field.node.as_str() {
-                Some("") => work.drop(&field, "is empty"),
+                Some("") => work.drop(&field, "it is empty"),
                 _ => work.copy(&field, KIND, "", &["installer", "image"]),
             },
-            "disk" if disk.is_none() => work.drop(&field, "is empty"),
+            "disk" if disk.is_none() => work.drop(&field, "it is empty"),
             "disk" => {
                 if let Some(text) = work.text(&field) {
                     let expression = format!("disk.dev_path == {}", selectors::quoted(&text));
@@ -93,17 +109,17 @@ fn install(work: &mut Work<'_>) {
                 }
             }
             "grubUseUKICmdline" => match work.flag(&field) {
-                Some(true) => work.drop(&field, "is always so"),
+                Some(true) => work.drop(&field, "it is always so"),
                 Some(false) => work.refuse(&field, "GRUB always takes the kernel arguments of the image with an UnattendedInstallConfig"),
                 None => {}
             },
             "legacyBIOSSupport" => match work.flag(&field) {
-                Some(false) => work.drop(&field, "is always so"),
+                Some(false) => work.drop(&field, "it is always so"),
                 Some(true) => work.refuse(&field, "no document marks the partition for an old BIOS"),
                 None => {}
             },
-            "bootloader" => work.drop(&field, "never had an effect"),
-            "extraKernelArgs" | "extensions" if field.node.is_empty() => work.drop(&field, "is empty"),
+            "bootloader" => work.drop(&field, "it never had an effect"),
+            "extraKernelArgs" | "extensions" if field.node.is_empty() => work.drop(&field, "it is empty"),
             "extraKernelArgs" => work.refuse(&field, "kernel arguments come with the image; build one with them"),
             "extensions" => work.refuse(&field, "extensions come with the image; build one with them"),
             _ => work.refuse(&field, "an UnattendedInstallConfig has no such setting"),

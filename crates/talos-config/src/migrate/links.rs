@@ -115,7 +115,7 @@ fn interface(work: &mut Work<'_>, item: &Field<'_>, name: &str) {
     if let Some(ignore) = item.at(&["ignore"]) {
         match work.flag(&ignore) {
             Some(true) => return work.refuse(&ignore, "no document makes Talos ignore a link"),
-            Some(false) => work.drop(&ignore, "is the default"),
+            Some(false) => work.drop(&ignore, "it is the default"),
             None => {}
         }
     }
@@ -147,7 +147,7 @@ fn interface(work: &mut Work<'_>, item: &Field<'_>, name: &str) {
     if let Some(field) = dummy {
         match is_dummy {
             true => work.moved(&field, kind, name, &[]),
-            false => work.drop(&field, "is the default"),
+            false => work.drop(&field, "it is the default"),
         }
     }
     common(work, item, kind, name);
@@ -199,7 +199,7 @@ fn common(work: &mut Work<'_>, item: &Field<'_>, kind: &'static str, name: &str)
         && let Some(mtu) = work.number(&field, u64::from(u32::MAX))
     {
         match mtu {
-            0 => work.drop(&field, "is the default"),
+            0 => work.drop(&field, "it is the default"),
             _ => work.put(&field, kind, name, &["mtu"], mtu.into()),
         }
     }
@@ -251,7 +251,7 @@ fn addresses(work: &mut Work<'_>, item: &Field<'_>, kind: &'static str, name: &s
     let source = if from_list { list } else { single.or(list) };
     if let Some(field) = source.filter(|field| !work.is_taken(&field.path)) {
         match values.is_empty() {
-            true => work.drop(&field, "is empty"),
+            true => work.drop(&field, "it is empty"),
             false => {
                 work.put(&field, kind, name, &["addresses"], values.into());
                 for (address, to) in sources {
@@ -338,7 +338,7 @@ fn routes(work: &mut Work<'_>, item: &Field<'_>, kind: &'static str, name: &str)
         return;
     }
     if values.is_empty() {
-        return work.drop(&field, "is empty");
+        return work.drop(&field, "it is empty");
     }
     work.put(&field, kind, name, &["routes"], values.into());
     for (index, route) in sources.into_iter().enumerate() {
@@ -380,6 +380,11 @@ fn dhcp(work: &mut Work<'_>, item: &Field<'_>, name: &str) {
             }
             "duidv6" => {
                 duid = work.text(&below).filter(|text| !text.is_empty());
+                let digits = duid.as_ref().map_or(0, |text| text.replace(':', "").len());
+                let hex = |c: char| c.is_ascii_hexdigit() || c == ':';
+                if digits % 2 == 1 || !duid.iter().all(|text| text.chars().all(hex)) {
+                    work.refuse(&below, "is not the hexadecimal text of bytes");
+                }
                 work.taken.push(below.path);
             }
             _ => work.refuse(&below, "is unknown"),
@@ -474,7 +479,7 @@ fn bond(work: &mut Work<'_>, item: &Field<'_>, name: &str) {
                     links.extend(work.text(&link).map(Value::from));
                 }
                 match links.is_empty() {
-                    true => work.drop(&field, "is empty"),
+                    true => work.drop(&field, "it is empty"),
                     false => work.put(&field, KIND, name, &["links"], links.clone().into()),
                 }
             }
@@ -489,16 +494,16 @@ fn bond(work: &mut Work<'_>, item: &Field<'_>, name: &str) {
             _ => match BOND.iter().find(|(from, _)| *from == key) {
                 // Nothing and zero mean the default in the main document, and what they say in a BondConfig.
                 Some(_) if field.node.means(&json!(0)) || field.node.means(&json!("")) => {
-                    work.drop(&field, "is the default");
+                    work.drop(&field, "it is the default");
                 }
                 Some((_, to)) if key == "useCarrier" => {
                     if let Some(flag) = work.flag(&field) {
                         work.put(&field, KIND, name, &[to], flag.into());
                     }
                 }
-                Some((_, to)) => work.copy(&field, KIND, name, &[to]),
+                Some((_, to)) => work.put(&field, KIND, name, &[to], field.value()),
                 None if field.node.means(&json!("")) || field.node.means(&json!([])) => {
-                    work.drop(&field, "is empty");
+                    work.drop(&field, "it is empty");
                 }
                 None => work.refuse(&field, "a BondConfig has no such setting"),
             },
@@ -516,7 +521,7 @@ fn bridge(work: &mut Work<'_>, item: &Field<'_>, name: &str) {
     };
     if let Some(field) = bridge.at(&["interfaces"]) {
         match field.node.is_empty() {
-            true => work.drop(&field, "is empty"),
+            true => work.drop(&field, "it is empty"),
             false => work.copy(&field, KIND, name, &["links"]),
         }
     }
@@ -531,6 +536,8 @@ fn bridge(work: &mut Work<'_>, item: &Field<'_>, name: &str) {
             work.put(&field, KIND, name, to, flag.into());
         }
     }
+    // The main document has it on where it says nothing.
+    work.imply(KIND, name, &["stp", "enabled"], true.into());
 }
 
 /// Ports that name their bridge become links that the bridge names.
@@ -587,7 +594,14 @@ fn wireguard(work: &mut Work<'_>, item: &Field<'_>, name: &str) {
                         work.refuse(&below, "a WireguardConfig takes an address and a port only");
                     }
                 }
-                "publicKey" | "persistentKeepaliveInterval" | "allowedIPs" => {}
+                "allowedIPs" => {
+                    for item in work.list(&below) {
+                        if work.text(&item).is_some_and(|text| prefix(&text).is_none()) {
+                            work.refuse(&item, "is no subnet");
+                        }
+                    }
+                }
+                "publicKey" | "persistentKeepaliveInterval" => {}
                 _ => work.refuse(&below, "is unknown"),
             }
         }

@@ -37,7 +37,7 @@ fn environment(work: &mut Work<'_>) {
     }
     if work.refusals.len() == before {
         match field.node.is_empty() {
-            true => work.drop(&field, "is empty"),
+            true => work.drop(&field, "it is empty"),
             false => work.copy(&field, "EnvironmentConfig", "", &["variables"]),
         }
     }
@@ -67,7 +67,7 @@ fn modules(work: &mut Work<'_>) {
         work.moved(&name, KIND, &text, &[]);
         if let Some(parameters) = module.at(&["parameters"]) {
             match parameters.node.is_empty() {
-                true => work.drop(&parameters, "is empty"),
+                true => work.drop(&parameters, "it is empty"),
                 false => work.copy(&parameters, KIND, &text, &["parameters"]),
             }
         }
@@ -86,7 +86,7 @@ fn kube_prism(work: &mut Work<'_>) {
         .is_some_and(|field| work.flag(field) == Some(true));
     if !on {
         if !enabled.is_some_and(|field| work.is_taken(&field.path)) {
-            work.drop(&section, "is switched off");
+            work.drop(&section, "it is switched off");
         }
         return;
     }
@@ -113,7 +113,7 @@ fn talos_access(work: &mut Work<'_>) {
         .is_some_and(|field| work.flag(field) == Some(true));
     if !on {
         if !enabled.is_some_and(|field| work.is_taken(&field.path)) {
-            work.drop(&section, "is switched off");
+            work.drop(&section, "it is switched off");
         }
         return;
     }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde_json::{Value, json};
 
-use super::links;
+use super::links::{self, prefix};
 use super::work::Work;
 
 pub(super) fn all(work: &mut Work<'_>) {
@@ -23,7 +23,7 @@ fn hostname(work: &mut Work<'_>) {
     let mut named = false;
     if let Some(field) = name {
         match work.text(&field) {
-            Some(text) if text.is_empty() => work.drop(&field, "is empty"),
+            Some(text) if text.is_empty() => work.drop(&field, "it is empty"),
             Some(text) => {
                 named = true;
                 work.put(&field, "HostnameConfig", "", &["hostname"], text.into());
@@ -35,7 +35,7 @@ fn hostname(work: &mut Work<'_>) {
     match work.flag(&field) {
         Some(true) if named => work.drop(&field, "a name that is set comes first"),
         Some(true) => work.put(&field, "HostnameConfig", "", &["auto"], "stable".into()),
-        Some(false) => work.drop(&field, "is the default"),
+        Some(false) => work.drop(&field, "it is the default"),
         None => {}
     }
 }
@@ -56,7 +56,7 @@ fn nameservers(work: &mut Work<'_>) {
         }
     }
     if servers.is_empty() {
-        return work.drop(&field, "is empty");
+        return work.drop(&field, "it is empty");
     }
     work.put(&field, KIND, "", &["nameservers"], servers.into());
     for (index, item) in field.items().iter().enumerate() {
@@ -118,7 +118,7 @@ fn hosts(work: &mut Work<'_>) {
     }
 }
 
-/// An MTU of 0 is the default.
+/// An MTU of 0 is the default, and the networks are looked at once they are in a document.
 fn kubespan(work: &mut Work<'_>) {
     if !work.target.has(13) {
         return;
@@ -126,11 +126,25 @@ fn kubespan(work: &mut Work<'_>) {
     if let Some(field) = work.at(&["machine", "network", "kubespan", "mtu"])
         && field.node.means(&json!(0))
     {
-        work.drop(&field, "is the default");
+        work.drop(&field, "it is the default");
+    }
+    let networks = [
+        "machine",
+        "network",
+        "kubespan",
+        "filters",
+        "excludeAdvertisedNetworks",
+    ];
+    if let Some(field) = work.at(&networks) {
+        for item in work.list(&field) {
+            if work.text(&item).is_some_and(|text| prefix(&text).is_none()) {
+                work.refuse(&item, "is no subnet");
+            }
+        }
     }
     if let Some(field) = work.at(&["machine", "network", "kubespan"])
         && field.entries().is_empty()
     {
-        work.drop(&field, "is empty");
+        work.drop(&field, "it is empty");
     }
 }

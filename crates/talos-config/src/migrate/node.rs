@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::facts::KUBERNETES;
-use super::work::{Role, Work};
+use super::work::{Field, Role, Work};
 
 const NODE: &str = "KubeNodeConfig";
 const KUBELET: &str = "KubeletConfig";
@@ -32,13 +32,17 @@ pub(super) fn all(work: &mut Work<'_>) {
 fn node(work: &mut Work<'_>) {
     let control_planes = work.at(&["cluster", "allowSchedulingOnControlPlanes"]);
     let masters = work.at(&["cluster", "allowSchedulingOnMasters"]);
-    let first = TRIGGERS.iter().find_map(|keys| work.at(keys));
-    let Some(first) = first else { return };
+    let found: Vec<Field<'_>> = TRIGGERS.iter().filter_map(|keys| work.at(keys)).collect();
+    if found.is_empty() {
+        return;
+    }
     if work.role == Role::Unknown {
-        return work.refuse(
-            &first,
-            "`machine.type` does not say whether this is a control plane node, which decides its labels and taints",
-        );
+        return found.iter().for_each(|field| {
+            work.refuse(
+                field,
+                "`machine.type` does not say whether this is a control plane node, which decides labels and taints",
+            );
+        });
     }
     for (keys, to) in [
         (["machine", "nodeLabels"], "labels"),
@@ -46,7 +50,7 @@ fn node(work: &mut Work<'_>) {
     ] {
         if let Some(field) = work.at(&keys) {
             match field.node.is_empty() {
-                true => work.drop(&field, "is empty"),
+                true => work.drop(&field, "it is empty"),
                 false => work.copy(&field, NODE, "", &[to]),
             }
         }
@@ -56,7 +60,7 @@ fn node(work: &mut Work<'_>) {
             .at(&["validSubnets"])
             .is_none_or(|field| field.node.is_empty())
     {
-        work.drop(&field, "is empty");
+        work.drop(&field, "it is empty");
     }
     let mut schedules = false;
     for (index, field) in [&control_planes, &masters].into_iter().enumerate() {
@@ -65,7 +69,7 @@ fn node(work: &mut Work<'_>) {
         if index == 1 && control_planes.is_some() {
             work.drop(field, "`allowSchedulingOnControlPlanes` comes first");
         } else if work.role == Role::Worker {
-            work.drop(field, "has no effect on a worker");
+            work.drop(field, "it has no effect on a worker");
         } else {
             schedules = flag;
             work.moved(field, NODE, "", &["taints"]);
@@ -109,7 +113,7 @@ fn kubelet(work: &mut Work<'_>) {
     };
     if let Some(field) = section.at(&["extraMounts"]) {
         match field.node.is_empty() {
-            true => work.drop(&field, "is empty"),
+            true => work.drop(&field, "it is empty"),
             false => work.refuse(&field, "a KubeletConfig mounts nothing; volumes under /var/mnt are mounted into the kubelet"),
         }
     }
@@ -118,7 +122,7 @@ fn kubelet(work: &mut Work<'_>) {
     }
     match section.at(&["disableManifestsDirectory"]) {
         Some(field) => match work.flag(&field) {
-            Some(true) => work.drop(&field, "is always so"),
+            Some(true) => work.drop(&field, "it is always so"),
             Some(false) => work.refuse(&field, "a KubeletConfig always leaves the directory of static pods out; KubeStaticPodConfig takes its place"),
             None => {}
         },

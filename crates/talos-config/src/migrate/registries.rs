@@ -57,7 +57,7 @@ fn mirrors(work: &mut Work<'_>, host: &str, mirror: &Field<'_>) {
     if let Some(field) = keep_path {
         match keeps {
             true => work.moved(&field, KIND, host, &["endpoints"]),
-            false => work.drop(&field, "is the default"),
+            false => work.drop(&field, "it is the default"),
         }
     }
     if let Some(field) = mirror.at(&["skipFallback"])
@@ -78,14 +78,16 @@ fn security(work: &mut Work<'_>, host: &str, tls: &Field<'_>) {
             match pem::of(work, &field) {
                 Some(pem) => work.put(&field, KIND, host, &["clientIdentity", to], pem.into()),
                 None if work.is_taken(&field.path) => {}
-                None => work.drop(&field, "is empty"),
+                None => work.drop(&field, "it is empty"),
             }
         }
     }
-    if let Some(field) = tls.at(&["ca"])
-        && let Some(pem) = pem::of(work, &field)
-    {
-        work.put(&field, KIND, host, &["ca"], pem.into());
+    if let Some(field) = tls.at(&["ca"]) {
+        match pem::of(work, &field) {
+            Some(pem) => work.put(&field, KIND, host, &["ca"], pem.into()),
+            None if work.is_taken(&field.path) => {}
+            None => work.drop(&field, "it is empty"),
+        }
     }
     if let Some(field) = tls.at(&["insecureSkipVerify"])
         && let Some(flag) = work.flag(&field)
@@ -103,7 +105,7 @@ fn credentials(work: &mut Work<'_>, host: &str, auth: &Field<'_>) {
             continue;
         };
         if field.node.as_str() == Some("") {
-            work.drop(&field, "is empty");
+            work.drop(&field, "it is empty");
             continue;
         }
         if key != "password" {

@@ -81,6 +81,24 @@ cluster.coreDNS.disabled                                    14  KubeCoreDNSConfi
 cluster.coreDNS.image                                       14  KubeCoreDNSConfig             image                                text
 ";
 
+/// The sections whose comments go above their document.
+const SECTIONS: [(&[&str], &str); 11] = [
+    (&["machine", "time"], "TimeSyncConfig"),
+    (&["machine", "install"], "UnattendedInstallConfig"),
+    (&["machine", "kubelet"], "KubeletConfig"),
+    (&["machine", "network", "kubespan"], "KubeSpanConfig"),
+    (&["cluster", "network"], "KubeNetworkConfig"),
+    (&["cluster", "controlPlane"], "KubeClusterConfig"),
+    (&["cluster", "apiServer"], "KubeAPIServerConfig"),
+    (
+        &["cluster", "controllerManager"],
+        "KubeControllerManagerConfig",
+    ),
+    (&["cluster", "scheduler"], "KubeSchedulerConfig"),
+    (&["cluster", "proxy"], "KubeProxyConfig"),
+    (&["cluster", "coreDNS"], "KubeCoreDNSConfig"),
+];
+
 /// Moves what no other rule has dealt with.
 pub(super) fn all(work: &mut Work<'_>) {
     for (from, since, kind, to, how) in ROWS.lines().filter_map(row) {
@@ -91,6 +109,13 @@ pub(super) fn all(work: &mut Work<'_>) {
         let to: Vec<&str> = to.split('.').collect();
         if let Some(field) = work.at(&from) {
             one(work, &field, kind, &to, how);
+        }
+    }
+    for (section, kind) in SECTIONS {
+        if work.has_draft(kind, "")
+            && let Some(field) = work.root.at(section)
+        {
+            work.trace(&field, kind, "", Vec::new());
         }
     }
 }
@@ -117,7 +142,7 @@ fn row(line: &'static str) -> Option<(&'static str, u8, &'static str, &'static s
 
 fn one(work: &mut Work<'_>, field: &Field<'_>, kind: &'static str, to: &[&str], how: How) {
     if is_empty(field) && to != ["searchDomains", "domains"] {
-        return work.drop(field, "is empty");
+        return work.drop(field, "it is empty");
     }
     match how {
         Flag => {
@@ -131,7 +156,7 @@ fn one(work: &mut Work<'_>, field: &Field<'_>, kind: &'static str, to: &[&str], 
             if let Some(disabled) = work.flag(field) {
                 match disabled {
                     true => work.put(field, kind, "", to, Value::Bool(false)),
-                    false => work.drop(field, "is the default"),
+                    false => work.drop(field, "it is the default"),
                 }
             }
         }

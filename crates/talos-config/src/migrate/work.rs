@@ -78,6 +78,8 @@ pub(super) struct Work<'a> {
     pub(super) moves: Vec<Move>,
     pub(super) notes: Vec<String>,
     pub(super) refusals: Vec<Refusal>,
+    /// The paths of what is refused.
+    pub(super) refused: Vec<Vec<Step>>,
 }
 
 impl<'a> Work<'a> {
@@ -108,6 +110,7 @@ impl<'a> Work<'a> {
             moves: Vec::new(),
             notes: Vec::new(),
             refusals: Vec::new(),
+            refused: Vec::new(),
         }
     }
 
@@ -141,6 +144,7 @@ impl<'a> Work<'a> {
     }
 
     pub(super) fn refuse_at(&mut self, path: &[Step], reason: impl Into<String>) {
+        self.refused.push(path.to_vec());
         self.refusals.push(Refusal {
             path: shown(path),
             line: self.line(path),
@@ -224,7 +228,7 @@ impl<'a> Work<'a> {
             Role::ControlPlane => true,
             _ if !facts::CONTROL_PLANE_ONLY.contains(&kind) => true,
             Role::Worker => {
-                self.drop(field, "has no effect on a worker");
+                self.drop(field, "it has no effect on a worker");
                 false
             }
             Role::Unknown => {

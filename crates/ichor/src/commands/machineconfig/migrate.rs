@@ -182,7 +182,7 @@ fn check(session: &mut Session, to: Target, plan: Plan) -> Result<Outcome, Error
         let goes = match (&moved.to, moved.why) {
             (Some(place), _) if place.path.is_empty() => format!("becomes {}", place.document),
             (Some(place), _) => format!("goes to {} {}", place.document, place.path),
-            (None, why) => format!("goes: {}", why.unwrap_or("it means nothing")),
+            (None, why) => format!("is dropped: {}", why.unwrap_or("it means nothing")),
         };
         output.line(&format!("{line} {goes}"))?;
     }
