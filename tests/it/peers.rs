@@ -6,6 +6,7 @@ mod official_client;
 mod official_server;
 mod patches;
 mod validation;
+mod validation_documents;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

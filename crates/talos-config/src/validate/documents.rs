@@ -39,6 +39,7 @@ const RULES: &[(&str, Rule)] = &[
     ("ContainerConfig", containers::container),
     ("DHCPv4Config", addressing::dhcp),
     ("DHCPv6Config", addressing::dhcp),
+    ("DiscoveryServiceConfig", addressing::discovery),
     ("DummyLinkConfig", links::plain),
     ("EnvironmentConfig", runtime::environment),
     ("EtcFileConfig", runtime::etc_file),

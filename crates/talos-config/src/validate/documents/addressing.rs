@@ -164,11 +164,19 @@ pub(super) fn time_sync(root: &At<'_>, _: &Context<'_>, sink: &mut Sink<'_>) {
 
 /// Checks a probe over HTTP.
 pub(super) fn http_probe(root: &At<'_>, _: &Context<'_>, sink: &mut Sink<'_>) {
-    let at = root.field("url");
+    has_host(&root.field("url"), &["http", "https"], sink);
+}
+
+/// Checks a discovery service.
+pub(super) fn discovery(root: &At<'_>, _: &Context<'_>, sink: &mut Sink<'_>) {
+    has_host(&root.field("endpoint"), &["http", "https", "grpc"], sink);
+}
+
+/// Reports a URL of one of some schemes that has no host.
+fn has_host(at: &At<'_>, schemes: &[&str], sink: &mut Sink<'_>) {
     let text = at.text();
     let Ok(url) = Url::parse(&text) else { return };
-    let scheme = matches!(&*url.scheme, "http" | "https");
-    if scheme && (!url.opaque.is_empty() || url.host().is_empty()) {
-        sink.error("bad-value", &at, "the URL has no host");
+    if schemes.contains(&&*url.scheme) && url.plain_host().is_empty() {
+        sink.error("bad-value", at, "the URL has no host");
     }
 }

@@ -305,12 +305,15 @@ fn typed(at: &At<'_>, path: &str, sink: &mut Sink<'_>) {
     if !good {
         let expected = match *kind {
             "struct" | "map" => "a mapping",
-            other => other,
+            "list" => "a list",
+            "string" => "a text",
+            "bool" => "true or false",
+            _ => "a whole number in range",
         };
         sink.error(
             "bad-type",
             at,
-            format!("the runtime specification has a {expected} here"),
+            format!("the runtime specification has {expected} here"),
         );
         return;
     }

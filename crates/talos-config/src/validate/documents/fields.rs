@@ -36,6 +36,8 @@ enum Check {
     Name(usize, bool),
     /// A name of a Kubernetes object.
     Dns,
+    /// A name, perhaps after a domain and a `/`, other than this one.
+    Qualified(&'static str),
     /// One of these words.
     Word(&'static [&'static str]),
     /// A condition over these variables; whether it must be there.
@@ -46,7 +48,7 @@ enum Check {
 
 use Check::{
     Address, AtLeast, Base64, Between, Condition, Dns, Filled, HostPort, Name, NotNegative, Object,
-    Prefix, Scheme, Seconds, Set, Word,
+    Prefix, Qualified, Scheme, Seconds, Set, Word,
 };
 
 const HTTP: Check = Scheme(&["http", "https"]);
@@ -60,6 +62,7 @@ const FIELDS: &[(&str, &str, Check)] = &[
     ("BondConfig", "links", Filled),
     ("BondConfig", "bondMode", Set),
     ("BridgeConfig", "name", Set),
+    ("CRICustomizationConfig", "name", Qualified("customization")),
     ("DHCPv4Config", "name", Set),
     ("DHCPv6Config", "name", Set),
     ("DiscoveryIdentityConfig", "clusterID", Set),
@@ -232,6 +235,10 @@ fn look(at: &At<'_>, check: Check, context: &Context<'_>, sink: &mut Sink<'_>) {
         Scheme(schemes) => scheme(&text, schemes),
         Name(most, underscore) => names::simple(&text, most, underscore),
         Dns => names::subdomain(&text),
+        Qualified(taken) if text == taken => {
+            Some(format!("`{taken}` is what the main document says"))
+        }
+        Qualified(_) => names::qualified(&text),
         Word(words) => {
             (!words.contains(&&*text)).then(|| format!("one of {} is expected", words.join(", ")))
         }
@@ -244,7 +251,7 @@ fn look(at: &At<'_>, check: Check, context: &Context<'_>, sink: &mut Sink<'_>) {
     };
     if let Some(wrong) = wrong {
         let code = match check {
-            Name(..) | Dns => "bad-name",
+            Name(..) | Dns | Qualified(_) => "bad-name",
             _ => "bad-value",
         };
         sink.error(code, at, wrong);

@@ -55,7 +55,7 @@ const SAID_TWICE: &[(&str, u64, &str, When)] = &[
         "CRIBaseRuntimeSpecConfig",
         14,
         "machine.baseRuntimeSpecOverrides",
-        Set,
+        Filled,
     ),
     ("DiscoveryIdentityConfig", 14, "cluster.id", Text),
     ("DiscoveryIdentityConfig", 14, "cluster.secret", Text),

@@ -67,7 +67,8 @@ fn partition(root: &At<'_>, need: Need, context: &Context<'_>, sink: &mut Sink<'
     let filesystem = root.field("filesystem");
     let kind = filesystem.field("type");
     let name = kind.text().to_ascii_lowercase();
-    if !matches!(&*name, "" | "none" | "xfs" | "ext4" | "btrfs") {
+    let btrfs = name == "btrfs" && context.at_least(14);
+    if !matches!(&*name, "" | "none" | "xfs" | "ext4") && !btrfs {
         sink.error(
             "bad-value",
             &kind,
@@ -253,6 +254,9 @@ fn provisioning(at: &At<'_>, need: Need, context: &Context<'_>, sink: &mut Sink<
     }
     if need == Need::All && min.is_blank() && max.is_blank() {
         sink.error("missing-field", at, "`minSize` or `maxSize` must be set");
+    }
+    if !context.at_least(12) && max.text().starts_with('-') {
+        sink.error("bad-value", &max, "it must not be negative");
     }
     if min.text().starts_with('-') {
         sink.error("bad-value", &min, "it must not be negative");

@@ -5,6 +5,8 @@
 pub(super) enum Token<'a> {
     Name(&'a str),
     Int,
+    /// The whole number that needs a `-` before it.
+    Lowest,
     Uint,
     Double,
     Text,
@@ -170,8 +172,8 @@ fn number(text: &str) -> Result<(Token<'_>, usize), String> {
 fn whole<'a>(value: u64, length: usize, unsigned: bool) -> Result<(Token<'a>, usize), String> {
     match unsigned {
         true => Ok((Token::Uint, length + 1)),
-        // The lowest number is written with a sign, which is read apart.
-        false if value > i64::MAX as u64 + 1 => Err("a number is too big".to_owned()),
+        false if value == 1 << 63 => Ok((Token::Lowest, length)),
+        false if value > 1 << 63 => Err("a number is too big".to_owned()),
         false => Ok((Token::Int, length)),
     }
 }

@@ -220,6 +220,10 @@ impl<'a> Reader<'a> {
         }
         if self.take("-") {
             while self.take("-") {}
+            if *self.token() == Token::Lowest {
+                self.next += 1;
+                return Ok(Type::Int);
+            }
             let found = self.member()?;
             self.selected = false;
             return match found {
@@ -535,7 +539,7 @@ fn shown(token: &Token<'_>) -> String {
     match token {
         Token::Name(name) => format!("`{name}`"),
         Token::Sign(sign) => format!("`{sign}`"),
-        Token::Int | Token::Uint | Token::Double => "a number".to_owned(),
+        Token::Int | Token::Lowest | Token::Uint | Token::Double => "a number".to_owned(),
         Token::Text | Token::Bytes => "a text".to_owned(),
         Token::End => "the end".to_owned(),
     }
