@@ -144,6 +144,7 @@ pub fn validate(text: &str, options: &Options) -> Result<Report, Error> {
     let names = Document::odd_names(&stream);
     let roots = Document::all(&stream, &names, &mut sink);
     let context = Context::new(options, &roots);
+    decode::empty(&stream, &context, &mut sink);
     let documents = decode::check(&roots, &context, &mut sink);
     for document in &documents {
         match document.is_main() {

@@ -94,7 +94,8 @@ impl<'a> Document<'a> {
         })
     }
 
-    fn unnamed(node: &'a Node, index: usize) -> Self {
+    /// Makes a document of what is none that Talos knows.
+    pub(super) fn unnamed(node: &'a Node, index: usize) -> Self {
         Self {
             kind: MAIN,
             name: "",

@@ -11,7 +11,7 @@ use super::lint;
 use super::sink::Sink;
 use super::target::Context;
 use crate::schema::{Field, MAIN, Shape};
-use crate::yaml::{Kind, Step};
+use crate::yaml::{Kind, Step, Stream};
 
 /// Checks all documents and returns those whose rules are worth checking.
 pub(super) fn check<'a>(
@@ -42,6 +42,22 @@ pub(super) fn check<'a>(
         worth.push(*document);
     }
     worth
+}
+
+/// Checks that no document is empty: Talos 1.11 gives up there.
+pub(super) fn empty(stream: &Stream, context: &Context<'_>, sink: &mut Sink<'_>) {
+    if context.at_least(12) {
+        return;
+    }
+    for (index, node) in stream
+        .roots()
+        .enumerate()
+        .filter(|(_, node)| node.is_null())
+    {
+        let document = Document::unnamed(node, index);
+        sink.refused("not-a-document", &document.root(), "the document is empty")
+            .hint("remove its `---`");
+    }
 }
 
 /// Checks the `apiVersion` of a document.
