@@ -155,6 +155,43 @@ pub enum Error {
         plan: Box<crate::migrate::Plan>,
     },
 
+    /// One of two configurations is at fault; the source says how.
+    #[error("{side}")]
+    Side {
+        /// Which one.
+        side: &'static str,
+        /// What is wrong with it.
+        source: Box<Self>,
+    },
+
+    /// A configuration has two documents that are known by the same kind and name.
+    #[error("{document} is there twice")]
+    SameDocument {
+        /// The document.
+        document: String,
+    },
+
+    /// No strategic merge patch turns one configuration into the other.
+    #[error("{place}: {reason}")]
+    NoStrategicPatch {
+        /// Where it fails.
+        place: Place,
+        /// Why.
+        reason: &'static str,
+    },
+
+    /// No JSON Patch turns one configuration into the other, because their documents are not the same.
+    #[error(
+        "a JSON Patch changes a document and can neither add nor remove one{}",
+        documents_of(first, second)
+    )]
+    NoJsonPatch {
+        /// The documents that only the first configuration has.
+        first: Vec<String>,
+        /// The documents that only the second configuration has.
+        second: Vec<String>,
+    },
+
     /// The patched text would not read as what the patch made.
     #[error("the patched configuration does not read back as intended; nothing was changed")]
     NotReadable,
@@ -189,4 +226,16 @@ fn since(newer: Option<&str>) -> String {
 fn not_movable(plan: &crate::migrate::Plan) -> String {
     let lines: Vec<String> = plan.refusals.iter().map(ToString::to_string).collect();
     lines.join("\n")
+}
+
+/// Says which documents only one of two configurations has.
+fn documents_of(first: &[String], second: &[String]) -> String {
+    let only = |side: &str, documents: &[String]| match documents {
+        [] => String::new(),
+        documents => format!(
+            "; only the {side} configuration has {}",
+            documents.join(", ")
+        ),
+    };
+    format!("{}{}", only("first", first), only("second", second))
 }

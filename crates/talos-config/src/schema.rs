@@ -52,6 +52,11 @@ impl Schema {
         self.table.version != VERSIONS[0]
     }
 
+    /// Returns whether a patch may have several documents for one of the configuration: since Talos 1.14.
+    pub(crate) fn several_of_one_document(self) -> bool {
+        self.table.version == VERSIONS[2]
+    }
+
     /// Returns the fields of a kind of document; the main document is [`MAIN`].
     pub(crate) fn kind(self, kind: &str) -> Option<&'static Field> {
         self.table.kinds.get(kind)

@@ -1,0 +1,241 @@
+//! The strategic merge patches that turn one configuration into another.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Map, Value};
+
+use super::documents::{self, Document};
+use super::plan::Planner;
+use super::{Change, changes, parse_both};
+use crate::patch::{Patch, apply};
+use crate::yaml::{Step, Stream, write};
+use crate::{Error, Place, Schema};
+
+/// Returns the smallest strategic merge patch that turns the first configuration into the second.
+///
+/// More than one text is returned where one cannot do it: they are applied in order. Nothing is returned if the two mean
+/// the same. What is returned was applied, and made the second configuration.
+///
+/// # Errors
+///
+/// [`Error::Side`] for a text that is not YAML or has a document twice, [`Error::NoStrategicPatch`] where only a JSON
+/// Patch does it, [`Error::UnknownKind`] and [`Error::UnknownField`] for what the Talos version does not have.
+pub fn as_patch(a: &str, b: &str, schema: Schema) -> Result<Vec<String>, Error> {
+    let (left, right) = parse_both(a, b)?;
+    let old = documents::read(&left, schema);
+    let new = documents::read(&right, schema);
+    documents::check("the first configuration", &old)?;
+    documents::check("the second configuration", &new)?;
+    let has_main = |documents: &[Document]| documents.iter().any(|each| each.identity.is_main());
+    if has_main(&old) && !has_main(&new) {
+        return Err(Error::NoStrategicPatch {
+            place: place("", ""),
+            reason: "a strategic merge patch cannot take it away",
+        });
+    }
+    let pairs = documents::pairs(&old, &new);
+    let differences = changes::all(&left, &right, schema);
+    let mut wanted = Wanted {
+        schema,
+        repeat: false,
+        anew: HashMap::new(),
+    };
+    let mut refused = 0;
+    loop {
+        let texts = wanted.patches(&pairs);
+        let result = match made(a, &texts, schema) {
+            Ok(result) => result,
+            Err(error) => {
+                // Deleting and setting more at once may do what merging does not.
+                if matches!(
+                    error,
+                    Error::UnknownKind { .. } | Error::UnknownField { .. }
+                ) {
+                    return Err(error);
+                }
+                refused += 1;
+                let mut grew = false;
+                for change in &differences {
+                    grew |= wanted.set_anew(change, &pairs, 4usize.saturating_sub(refused));
+                }
+                match grew {
+                    true => continue,
+                    false => return Err(error),
+                }
+            }
+        };
+        let rest = changes::all(&result, &right, schema);
+        let Some(first) = rest.first() else {
+            return Ok(texts);
+        };
+        if !wanted.repeat {
+            wanted.repeat = true;
+            continue;
+        }
+        let mut grew = false;
+        for change in &rest {
+            grew |= wanted.set_anew(change, &pairs, usize::MAX);
+        }
+        if !grew {
+            return Err(Error::NoStrategicPatch {
+                place: place(&first.document, &first.path),
+                reason: "no strategic merge patch makes it what the second configuration has",
+            });
+        }
+    }
+}
+
+/// Applies patches and reads the result.
+fn made(a: &str, texts: &[String], schema: Schema) -> Result<Stream, Error> {
+    let plain = |error: Error| match error {
+        Error::InPatch { source, .. } => *source,
+        error => error,
+    };
+    let patches: Vec<Patch> = texts
+        .iter()
+        .map(|text| Patch::parse(text))
+        .collect::<Result<_, _>>()?;
+    let patched = apply(a, &patches, schema).map_err(plain)?;
+    Stream::parse(&patched.text)
+}
+
+/// How the patches are to be planned.
+struct Wanted {
+    schema: Schema,
+    repeat: bool,
+    /// By the label of the document: the keys that are deleted and set; no key stands for the whole document.
+    anew: HashMap<String, HashSet<Vec<String>>>,
+}
+
+impl Wanted {
+    fn patches(&self, pairs: &[(Option<&Document>, Option<&Document>)]) -> Vec<String> {
+        let (mut now, mut later) = (Vec::new(), Vec::new());
+        for pair in pairs {
+            match pair {
+                (Some(old), None) => now.push(deletion(old)),
+                (None, Some(new)) => now.push(whole(new)),
+                (Some(old), Some(new)) => self.pair(old, new, &mut now, &mut later),
+                (None, None) => {}
+            }
+        }
+        let several = self.schema.several_of_one_document();
+        if several {
+            now.append(&mut later);
+        }
+        [now, later]
+            .into_iter()
+            .filter(|documents| !documents.is_empty())
+            .map(|documents| {
+                let texts: Vec<String> = documents.iter().map(write).collect();
+                texts.join("---\n")
+            })
+            .collect()
+    }
+
+    fn pair(&self, old: &Document, new: &Document, now: &mut Vec<Value>, later: &mut Vec<Value>) {
+        if old.value == new.value {
+            return;
+        }
+        let nothing = HashSet::new();
+        let label = old.identity.label();
+        let anew = self.anew.get(&label).unwrap_or(&nothing);
+        if anew.contains(&Vec::new()) {
+            now.push(deletion(old));
+            later.push(whole(new));
+            return;
+        }
+        let mut planner = Planner::new(self.schema, anew, self.repeat);
+        let plan = planner.mapping(old.map(), new.map(), old.fields);
+        for (body, documents) in [(plan.now, now), (plan.later, later)] {
+            if body.is_empty() {
+                continue;
+            }
+            let mut document = old.head();
+            for (key, value) in body {
+                document.entry(key).or_insert(value);
+            }
+            if document.keys().all(|key| key == "version") {
+                // A main document that says nothing else is passed over.
+                let both = |key: &str| old.map()[key].is_object() && new.map()[key].is_object();
+                let kept = old
+                    .map()
+                    .keys()
+                    .find(|key| new.map().contains_key(*key) && both(key));
+                if let Some(key) = kept {
+                    document.insert(key.clone(), Value::Object(Map::new()));
+                }
+            }
+            documents.push(Value::Object(document));
+        }
+    }
+
+    /// Has the place of a difference, or what holds it, deleted and set; returns whether that is something new.
+    fn set_anew(
+        &mut self,
+        change: &Change,
+        pairs: &[(Option<&Document>, Option<&Document>)],
+        depth: usize,
+    ) -> bool {
+        let pair = pairs.iter().find_map(|pair| match pair {
+            (Some(old), Some(_)) if old.identity.label() == change.document => Some(*old),
+            _ => None,
+        });
+        let Some(old) = pair else {
+            return false;
+        };
+        let mut path: Vec<String> = change
+            .steps
+            .iter()
+            .map_while(|step| match step {
+                Step::Key(key) => Some(key.clone()),
+                Step::Index(_) => None,
+            })
+            .take(depth)
+            .collect();
+        let there = |path: &[String]| {
+            let mut value = &old.value;
+            for key in path {
+                match value.get(key) {
+                    Some(below) => value = below,
+                    None => return false,
+                }
+            }
+            true
+        };
+        let anew = self.anew.entry(change.document.clone()).or_default();
+        loop {
+            if path.is_empty() && old.identity.is_main() {
+                return false;
+            }
+            if there(&path) && anew.insert(path.clone()) {
+                return true;
+            }
+            if path.pop().is_none() {
+                return false;
+            }
+        }
+    }
+}
+
+fn deletion(document: &Document) -> Value {
+    let mut head = document.head();
+    head.insert("$patch".to_owned(), "delete".into());
+    Value::Object(head)
+}
+
+/// Returns a document as a patch adds it.
+fn whole(document: &Document) -> Value {
+    let mut whole = document.head();
+    let body: Map<String, Value> = document.map().clone();
+    for (key, value) in body {
+        whole.entry(key).or_insert(value);
+    }
+    Value::Object(whole)
+}
+
+fn place(document: &str, path: &str) -> Place {
+    Place {
+        document: document.to_owned(),
+        path: path.to_owned(),
+    }
+}
