@@ -35,7 +35,7 @@ const RULES: &[(&str, Rule)] = &[
     ("BGPInstanceConfig", bgp::instance),
     ("BondConfig", links::bond),
     ("BridgeConfig", links::plain),
-    ("CRIBaseRuntimeSpecConfig", containers::runtime_spec),
+    ("CRIBaseRuntimeSpecConfig", containers::base_runtime_spec),
     ("ContainerConfig", containers::container),
     ("DHCPv4Config", addressing::dhcp),
     ("DHCPv6Config", addressing::dhcp),

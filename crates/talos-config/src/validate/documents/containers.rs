@@ -271,10 +271,14 @@ fn depends_on(at: &At<'_>, own: &str, sink: &mut Sink<'_>) {
     }
 }
 
-/// Checks that what is laid over the runtime specification has its types.
-pub(super) fn runtime_spec(root: &At<'_>, _: &Context<'_>, sink: &mut Sink<'_>) {
-    let overrides = root.field("overrides");
-    typed_entries(&overrides, "", sink);
+/// Checks what is laid over the runtime specification.
+pub(super) fn base_runtime_spec(root: &At<'_>, _: &Context<'_>, sink: &mut Sink<'_>) {
+    runtime_spec(&root.field("overrides"), sink);
+}
+
+/// Checks that fields of the runtime specification have its types.
+pub(in crate::validate) fn runtime_spec(overrides: &At<'_>, sink: &mut Sink<'_>) {
+    typed_entries(overrides, "", sink);
 }
 
 fn typed_entries(at: &At<'_>, path: &str, sink: &mut Sink<'_>) {
