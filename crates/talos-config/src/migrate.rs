@@ -24,9 +24,10 @@ mod tests;
 mod work;
 mod write;
 
-use crate::Error;
+use crate::schema::{Field, MAIN, Shape};
 use crate::validate::{self, Mode, Options, Severity};
 use crate::yaml::{Kind, Node, Step, Stream};
+use crate::{Error, Schema};
 
 pub use facts::Target;
 
@@ -209,10 +210,25 @@ fn left(work: &mut Work<'_>, field: &work::Field<'_>) {
         entries.iter().for_each(|(_, field)| left(work, field));
     } else if field.node.kind() == Kind::List {
         field.items().iter().for_each(|field| left(work, field));
+    } else if field.node.kind() == Kind::Scalar && !is_known(work.target, &field.path) {
+        let reason = format!("Talos {} has no such field", work.target);
+        work.refuse(field, reason);
     } else if field.node.kind() == Kind::Scalar && !has_refused(work, &field.path) {
-        let reason = format!("no field that Talos {} has a document for", work.target);
+        let reason = format!("Talos {} has no document for it", work.target);
         work.refuse(field, reason);
     }
+}
+
+/// Returns whether the main document has a field.
+fn is_known(target: Target, path: &[Step]) -> bool {
+    let main = Schema::for_talos(&target.to_string()).kind(MAIN);
+    let step = |field: &'static Field, step: &Step| match (&field.element, step) {
+        (Some(element), _) => Some(&**element),
+        (None, Step::Key(_)) if field.shape == Shape::Free => Some(field),
+        (None, Step::Key(key)) => field.fields.get(key.as_str()),
+        (None, Step::Index(_)) => (field.shape == Shape::Free).then_some(field),
+    };
+    main.is_some_and(|main| path.iter().try_fold(main, step).is_some())
 }
 
 /// Returns whether something was refused in the part that a path is in, so that what else is left there may be known.

@@ -22,6 +22,7 @@ pub(super) fn carried(
         lines: text.lines().map(str::to_owned).collect(),
         above: BTreeMap::new(),
         used: HashSet::new(),
+        used_behind: HashSet::new(),
     };
     for (from, to) in &draft.copies {
         let below = |value: &'_ Value, step: &Step| match step {
@@ -45,8 +46,10 @@ struct Carrier<'a, 'w> {
     lines: Vec<String>,
     /// The comments that go above lines.
     above: BTreeMap<usize, Vec<String>>,
-    /// The lines of the main document whose comments have gone.
+    /// The lines of the main document of which the comments above have gone.
     used: HashSet<usize>,
+    /// The lines of the main document of which the comment behind has gone.
+    used_behind: HashSet<usize>,
 }
 
 impl Carrier<'_, '_> {
@@ -56,8 +59,8 @@ impl Carrier<'_, '_> {
         let Some(line) = self.written.line(0, to).map(|line| line as usize - 1) else {
             return;
         };
-        if self.used.insert(from) {
-            self.line(from, line);
+        if self.begins(from, source) {
+            self.line(from, line, to.is_empty());
         }
         if !source.node.means(value) {
             return;
@@ -81,29 +84,50 @@ impl Carrier<'_, '_> {
         }
     }
 
-    fn line(&mut self, from: usize, to: usize) {
+    /// Returns whether a line of the main document begins with a field, so that comments there are about it.
+    fn begins(&self, line: usize, source: &Field<'_>) -> bool {
+        let text = self
+            .work
+            .lines
+            .get(line)
+            .map_or("", |text| text.trim_start());
+        match source.path.last() {
+            Some(Step::Key(key)) => text
+                .trim_start_matches(['-', ' ', '"', '\''])
+                .starts_with(key.as_str()),
+            _ => text.starts_with('-'),
+        }
+    }
+
+    /// Carries the comments of a line over; those of a whole section all go above its document.
+    fn line(&mut self, from: usize, to: usize, section: bool) {
         let (Some(original), Some(own)) = (self.work.lines.get(from), self.lines.get(to)) else {
             return;
         };
-        let indent = &own[..indentation(own)];
+        let indent = own[..indentation(own)].to_owned();
         let comment = |text: &&&str| {
             text.trim_start().starts_with('#') && indentation(text) == indentation(original)
         };
-        let mut before: Vec<String> = self.work.lines[..from]
-            .iter()
-            .rev()
-            .take_while(comment)
-            .map(|text| format!("{indent}{}", text.trim()))
-            .collect();
-        before.reverse();
-        if !before.is_empty() {
-            self.above.entry(to).or_default().extend(before);
+        if self.used.insert(from) {
+            let before = self.work.lines[..from].iter().rev().take_while(comment);
+            let mut before: Vec<String> = before
+                .map(|text| format!("{indent}{}", text.trim()))
+                .collect();
+            before.reverse();
+            if !before.is_empty() {
+                self.above.entry(to).or_default().extend(before);
+            }
         }
-        if let Some(comment) = behind(original)
-            && behind(own).is_none()
-            && !begins_text(own)
-        {
-            self.lines[to] = format!("{own} {comment}");
+        let Some(comment) = behind(original) else {
+            return;
+        };
+        let fits = section || (behind(own).is_none() && !begins_text(own));
+        if !fits || !self.used_behind.insert(from) {
+            return;
+        }
+        match section {
+            true => self.above.entry(to).or_default().push(comment.to_owned()),
+            false => self.lines[to] = format!("{own} {comment}"),
         }
     }
 
