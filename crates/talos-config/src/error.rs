@@ -47,33 +47,42 @@ pub enum Error {
         reason: String,
     },
 
+    /// A patch has several problems, each of which stands alone.
+    #[error("{} problems{}", problems.len(), one_a_line(problems))]
+    Problems {
+        /// The problems in their order.
+        problems: Vec<Self>,
+    },
+
     /// An operation of a JSON Patch is incomplete or unknown.
-    #[error("operation {number} of the JSON Patch: {reason}")]
+    #[error("{}operation {number} of the JSON Patch: {reason}", at_line(*line))]
     Operation {
         /// The operation, counted from 1.
         number: usize,
         /// What is wrong with it.
         reason: String,
+        /// The line of the patch, counted from 1.
+        line: Option<u64>,
     },
 
     /// A JSON Patch takes, replaces or adds at a place that is not there.
-    #[error("operation {number} of the JSON Patch: `{op}` finds nothing at `{path}`")]
+    #[error("{}operation {number} of the JSON Patch: `{op}` finds nothing at `{}` of {}", at_line(place.line), place.path, place.document_name())]
     MissingPath {
         /// The operation, counted from 1.
         number: usize,
         /// Its name.
         op: &'static str,
-        /// The JSON pointer.
-        path: String,
+        /// The document and the JSON pointer.
+        place: Place,
     },
 
     /// A `test` of a JSON Patch does not hold.
-    #[error("operation {number} of the JSON Patch: `test` finds another value at `{path}`")]
+    #[error("{}operation {number} of the JSON Patch: `test` finds another value at `{}` of {}", at_line(place.line), place.path, place.document_name())]
     TestFailed {
         /// The operation, counted from 1.
         number: usize,
-        /// The JSON pointer.
-        path: String,
+        /// The document and the JSON pointer.
+        place: Place,
     },
 
     /// A configuration of several documents has no main one for a JSON Patch to change.
@@ -83,6 +92,51 @@ pub enum Error {
     NoMainDocument {
         /// How many documents there are.
         count: usize,
+    },
+
+    /// The official tool has no JSON Patch for a configuration of several documents.
+    #[error("the official tool refuses a JSON Patch on a configuration of {count} documents")]
+    SeveralDocuments {
+        /// How many documents there are.
+        count: usize,
+    },
+
+    /// The document that was chosen for a JSON Patch cannot be told.
+    #[error("no document `{wanted}` to patch; there are {}", there.join(", "))]
+    NotChosen {
+        /// What was asked for.
+        wanted: String,
+        /// The documents there are.
+        there: Vec<String>,
+    },
+
+    /// A document stands twice in a configuration, so that no patch can tell which is meant.
+    #[error("{document} stands twice in the configuration, on lines {first} and {second}")]
+    DocumentTwice {
+        /// The document.
+        document: String,
+        /// The line of the first one, counted from 1.
+        first: u64,
+        /// The line of the second one, counted from 1.
+        second: u64,
+    },
+
+    /// A patched configuration has two documents of which Talos accepts one only.
+    #[error("{}document {document} conflicts with {other}", at_line(*line))]
+    Conflict {
+        /// The document that came with the patch.
+        document: String,
+        /// The one that was there.
+        other: String,
+        /// The line of the patch, counted from 1.
+        line: Option<u64>,
+    },
+
+    /// The configuration itself is none that the official tool reads.
+    #[error("the configuration")]
+    InConfiguration {
+        /// What is wrong with it.
+        source: Box<Self>,
     },
 
     /// A strategic patch names a field that the Talos version does not have.
@@ -97,7 +151,7 @@ pub enum Error {
     },
 
     /// A strategic patch has a document of a kind that the Talos version does not have.
-    #[error("document {document}: no such kind in Talos {version}{}", since(newer.as_deref()))]
+    #[error("{}document {document}: no such kind in Talos {version}{}", at_line(*line), since(newer.as_deref()))]
     UnknownKind {
         /// The document.
         document: String,
@@ -105,13 +159,17 @@ pub enum Error {
         version: String,
         /// A version that has the kind.
         newer: Option<String>,
+        /// The line of the patch, counted from 1.
+        line: Option<u64>,
     },
 
     /// A document of a patch cannot be told.
-    #[error("{reason}")]
+    #[error("{}{reason}", at_line(*line))]
     UnknownDocument {
         /// What is missing.
         reason: String,
+        /// The line of the patch, counted from 1.
+        line: Option<u64>,
     },
 
     /// A patch has a value of another type than the field.
@@ -125,6 +183,24 @@ pub enum Error {
         found: &'static str,
     },
 
+    /// A patch has a value that the field cannot hold.
+    #[error("{place}: {reason}")]
+    BadValue {
+        /// The field.
+        place: Place,
+        /// What the value is not.
+        reason: String,
+    },
+
+    /// The official tool fails to merge a value.
+    #[error("{place}: {reason}")]
+    Unmergeable {
+        /// The field.
+        place: Place,
+        /// What it fails at.
+        reason: &'static str,
+    },
+
     /// A `$patch: delete` finds nothing to delete.
     #[error("{place}: nothing to delete")]
     NothingToDelete {
@@ -132,11 +208,13 @@ pub enum Error {
         place: Place,
     },
 
-    /// A `$patch: delete` of a document that the configuration does not have.
-    #[error("document {document}: nothing to delete, the configuration has no such document")]
+    /// A `$patch: delete` of, or in, a document that the configuration does not have.
+    #[error("{}document {document}: nothing to delete, the configuration has no such document", at_line(*line))]
     NoDocument {
         /// The document.
         document: String,
+        /// The line of the patch, counted from 1.
+        line: Option<u64>,
     },
 
     /// A `$patch` that cannot be carried out.
@@ -204,10 +282,23 @@ pub struct Place {
     pub document: String,
     /// The path of the field, such as `cluster.apiServer.certSANs`.
     pub path: String,
+    /// The line of the text that names the place, counted from 1, if there is one.
+    pub line: Option<u64>,
+}
+
+impl Place {
+    /// Returns how a sentence names the document.
+    fn document_name(&self) -> &str {
+        match self.document.as_str() {
+            "" => "the main document",
+            document => document,
+        }
+    }
 }
 
 impl std::fmt::Display for Place {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&at_line(self.line))?;
         match (self.document.is_empty(), self.path.is_empty()) {
             (true, true) => f.write_str("the main document"),
             (true, false) => f.write_str(&self.path),
@@ -215,6 +306,22 @@ impl std::fmt::Display for Place {
             (false, false) => write!(f, "{}: {}", self.document, self.path),
         }
     }
+}
+
+/// Says on which line something stands, in front of what is wrong with it.
+fn at_line(line: Option<u64>) -> String {
+    line.map_or_else(String::new, |line| format!("line {line}: "))
+}
+
+/// Lists problems below the line that counts them.
+fn one_a_line(problems: &[Error]) -> String {
+    problems
+        .iter()
+        .map(|problem| match std::error::Error::source(problem) {
+            Some(source) => format!("\n  {problem}: {source}"),
+            None => format!("\n  {problem}"),
+        })
+        .collect()
 }
 
 /// Says which version has what this one lacks.

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
 
+use crate::yaml::Node;
+
 /// The table of fields that a Talos version decodes configurations with.
 #[derive(Clone, Copy)]
 pub struct Schema {
@@ -57,6 +59,30 @@ impl Schema {
         self.table.version == VERSIONS[2]
     }
 
+    /// Returns whether the official tool of the version adds a document that a patch deletes from, though there is none.
+    pub(crate) fn adds_missing(self) -> bool {
+        self.table.version != VERSIONS[2]
+    }
+
+    /// Returns whether what reads as a time is no text, and nothing is no element: since Talos 1.14.
+    pub(crate) fn reads_times(self) -> bool {
+        self.table.version == VERSIONS[2]
+    }
+
+    /// Returns the version that the installer of a configuration has for its tag.
+    pub(crate) fn installed<'a>(mut roots: impl Iterator<Item = &'a Node>) -> Option<&'a str> {
+        roots.find_map(|root| {
+            let path: &[&str] = match root.get("kind").and_then(Node::as_str) {
+                None => &["machine", "install", "image"],
+                Some("UnattendedInstallConfig") => &["installer", "image"],
+                Some(_) => return None,
+            };
+            let image = root.at(path)?.as_str()?.split('@').next()?;
+            let (_, tag) = image.rsplit('/').next()?.rsplit_once(':')?;
+            minor(tag).map(|_| tag)
+        })
+    }
+
     /// Returns the fields of a kind of document; the main document is [`MAIN`].
     pub(crate) fn kind(self, kind: &str) -> Option<&'static Field> {
         self.table.kinds.get(kind)
@@ -104,8 +130,10 @@ pub(crate) struct Field {
     pub(crate) fields: BTreeMap<&'static str, Self>,
     /// What the list or map holds, if this is one.
     pub(crate) element: Option<Box<Self>>,
-    /// Whether a field below, through plain structs only, is taken from a patch in any case.
-    pub(crate) reaches_always: bool,
+    /// Whether the official tool cannot merge a value into another one: it fails.
+    pub(crate) unmergeable: bool,
+    /// Whether a patch that leaves out this struct, or a field of it, changes a field below in the official tool.
+    pub(crate) absent_matters: bool,
 }
 
 /// What a field holds.
@@ -187,6 +215,9 @@ impl Field {
             ("bytes", "key") => "bytes(Key)",
             _ => kind,
         };
+        // Values of these types merge since Talos 1.14.
+        const ADDRESSES: [&str; 3] = ["text(Addr)", "text(Prefix)", "text(AddrPort)"];
+        self.unmergeable = merge.is_empty() && ADDRESSES.contains(&kind);
         let inner = match self.shape {
             Shape::List => kind.strip_prefix("list<"),
             Shape::Map => kind.strip_prefix("map<string,"),
@@ -223,6 +254,7 @@ impl Field {
                     true => "text(PortRange)",
                     false => "text(SizeMatch)",
                 };
+                self.unmergeable = self.of == "text(SizeMatch)";
                 self.shape = Shape::Either;
                 self.fields.clear();
             } else if self.fields.is_empty() {
@@ -233,9 +265,12 @@ impl Field {
         if let Some(element) = &mut self.element {
             element.settle();
         }
-        self.reaches_always = self.fields.values().any(|field| {
+        self.absent_matters = self.fields.values().any(|field| {
+            let plain = !field.optional;
             field.rule == Rule::Always
-                || (field.shape == Shape::Struct && !field.optional && field.reaches_always)
+                || (plain && field.shape == Shape::Bool)
+                || (plain && field.unmergeable)
+                || (plain && field.shape == Shape::Struct && field.absent_matters)
         });
     }
 }

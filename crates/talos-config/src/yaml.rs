@@ -96,6 +96,16 @@ impl Stream {
     }
 }
 
+impl From<Value> for Stream {
+    /// Makes a stream of one document that stands in no text yet.
+    fn from(document: Value) -> Self {
+        Self {
+            source: Source::empty(),
+            documents: vec![Document::fresh(document)],
+        }
+    }
+}
+
 impl std::fmt::Display for Stream {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&print::stream(&self.source, &self.documents))

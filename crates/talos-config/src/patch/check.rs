@@ -1,113 +1,203 @@
-//! Holds a strategic patch against the table of fields before anything is changed.
+//! Holds a document against the table of fields and reads it by their types, before anything is changed.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::delete::DIRECTIVE;
-use crate::schema::{Field, MAIN, Schema, Shape};
-use crate::{Error, Place};
+use super::delete::{DIRECTIVE, is_directive};
+use super::walk::{Walk, found, text};
+use crate::Error;
+use crate::schema::{Field, Rule, Shape};
+use crate::validate::decode::scalar;
+use crate::yaml::{Kind, Node, Step};
 
-/// Checks every field of a document for its name and type.
-///
-/// A field that a Talos without a table of its own may know is a warning.
-pub(super) fn document(
-    patch: &Value,
-    fields: &'static Field,
-    place: &Place,
-    schema: Schema,
-    warnings: &mut Vec<String>,
-) -> Result<(), Error> {
-    let mut checker = Checker {
-        schema,
-        document: &place.document,
-        path: Vec::new(),
-        warnings,
-    };
-    checker.value(patch, fields)
-}
-
-struct Checker<'a> {
-    schema: Schema,
-    document: &'a str,
-    path: Vec<String>,
-    warnings: &'a mut Vec<String>,
-}
-
-impl Checker<'_> {
-    fn value(&mut self, value: &Value, field: &'static Field) -> Result<(), Error> {
-        match (field.shape, value) {
-            (_, Value::Null) | (Shape::Free, _) => Ok(()),
-            // A deletion stands where any value may.
-            (_, Value::Object(map))
-                if map.contains_key(DIRECTIVE) && field.shape != Shape::Struct =>
-            {
-                Ok(())
+impl Walk<'_> {
+    /// Reads a document and reports every name, type and value that Talos would not decode.
+    ///
+    /// What is null is left out of structs: it says nothing there. A deletion stays as a mapping with the directive.
+    pub(super) fn read(&mut self, node: &Node, field: &'static Field) -> Value {
+        if field.shape != Shape::Free && node.kind() == Kind::Mapping && node.contains(DIRECTIVE) {
+            return self.directive(node);
+        }
+        match (field.shape, node.kind()) {
+            (_, Kind::Null) => Value::Null,
+            (Shape::Struct, Kind::Mapping) => self.read_struct(node, field),
+            (Shape::List, Kind::List) => {
+                let items = node.items().enumerate();
+                let read = |(index, item)| self.at(index, |walk| walk.inside(item, field));
+                items.map(read).collect()
             }
-            (Shape::Struct, Value::Object(map)) => {
-                for (key, value) in map {
-                    if key == DIRECTIVE {
-                        continue;
-                    }
-                    self.path.push(key.clone());
-                    match field.fields.get(key.as_str()) {
-                        Some(field) => self.value(value, field)?,
-                        None => self.unknown(key, field)?,
-                    }
-                    self.path.pop();
+            (Shape::Map, Kind::Mapping) => {
+                let mut map = Map::new();
+                for (key, value) in node.entries() {
+                    let value = self.at(key, |walk| match field.rule {
+                        Rule::Replace => walk.argument(value),
+                        _ => walk.inside(value, field),
+                    });
+                    map.insert(key.to_owned(), value);
                 }
-                Ok(())
+                Value::Object(map)
             }
-            (Shape::List, Value::Array(items)) => {
-                for (index, item) in items.iter().enumerate() {
-                    self.path.push(format!("[{index}]"));
-                    self.inside(item, field)?;
-                    self.path.pop();
-                }
-                Ok(())
-            }
-            (Shape::Map, Value::Object(map)) => {
-                for (key, value) in map {
-                    self.path.push(key.clone());
-                    self.inside(value, field)?;
-                    self.path.pop();
-                }
-                Ok(())
-            }
-            (shape, value) if fits(shape, value) => Ok(()),
-            (shape, value) => Err(Error::WrongType {
-                place: self.place(),
-                expected: expected(shape),
-                found: found(value),
-            }),
+            (Shape::Free, kind) => self.read_free(node, field, kind),
+            (Shape::Struct | Shape::Map, _) => self.wrong("a mapping", node),
+            (Shape::List, _) => self.wrong("a list", node),
+            (_, Kind::Scalar) => self.read_scalar(node, field),
+            (shape, _) => self.wrong(expected(shape), node),
         }
     }
 
-    fn inside(&mut self, value: &Value, field: &'static Field) -> Result<(), Error> {
+    fn inside(&mut self, node: &Node, field: &'static Field) -> Value {
         match &field.element {
-            Some(element) => self.value(value, element),
-            None => Ok(()),
+            Some(element) if node.is_null() && element.shape == Shape::Struct => {
+                if self.schema.reads_times() {
+                    self.wrong("a mapping", node)
+                } else {
+                    Value::Null
+                }
+            }
+            Some(element) => self.read(node, element),
+            None => node.value(),
         }
     }
 
-    fn unknown(&mut self, key: &str, field: &'static Field) -> Result<(), Error> {
-        let path: Vec<&str> = self
+    fn read_struct(&mut self, node: &Node, field: &'static Field) -> Value {
+        let mut map = Map::new();
+        for (key, value) in node.entries() {
+            let value = self.at(key, |walk| match field.fields.get(key) {
+                Some(field) => walk.read(value, field),
+                None => {
+                    walk.unknown(key, field);
+                    value.value()
+                }
+            });
+            if !value.is_null() {
+                map.insert(key.to_owned(), value);
+            }
+        }
+        Value::Object(map)
+    }
+
+    fn read_scalar(&mut self, node: &Node, field: &'static Field) -> Value {
+        self.refuse_time(node, field);
+        let mut value = node.as_scalar().cloned().unwrap_or_default();
+        let is_text = field.shape == Shape::Text
+            || (field.of.starts_with("text(") && field.of != "text(PortRange)");
+        if is_text
+            && !value.is_string()
+            && let Some(text) = text(self.patch, node)
+            && (field.shape == Shape::Text || text != value.to_string())
+        {
+            value = Value::String(text.into_owned());
+        }
+        let fits = scalar::check(&value, field);
+        if field.shape == Shape::Bool
+            && let Value::String(word) = &value
+        {
+            let words = ["yes", "on", "y"];
+            value = Value::Bool(words.iter().any(|yes| word.eq_ignore_ascii_case(yes)));
+        }
+        if let Err(reason) = fits {
+            let reason = reason.into_owned();
+            self.problem(|place| Error::BadValue { place, reason });
+        }
+        value
+    }
+
+    /// Reads an argument of a program: a text or several.
+    fn argument(&mut self, node: &Node) -> Value {
+        match node.kind() {
+            Kind::List => {
+                let items = node.items().enumerate();
+                let read = |(index, item): (usize, &Node)| match item.kind() {
+                    Kind::Scalar | Kind::Null => self.argument(item),
+                    _ => self.at(index, |walk| walk.wrong("a string", item)),
+                };
+                items.map(read).collect()
+            }
+            Kind::Mapping if node.contains(DIRECTIVE) => self.directive(node),
+            Kind::Mapping => self.wrong("a string or a list of strings", node),
+            Kind::Scalar if self.schema.reads_times() && self.is_time(node) => {
+                self.wrong("a string", node)
+            }
+            _ => self.written(node),
+        }
+    }
+
+    /// Refuses what reads as a time without quotes: since Talos 1.14 it is no text.
+    fn refuse_time(&mut self, node: &Node, field: &'static Field) {
+        if field.shape == Shape::Text && self.schema.reads_times() && self.is_time(node) {
+            self.problem(|place| Error::BadValue {
+                place,
+                reason: "reads as a time, not as text; quote it".to_owned(),
+            });
+        }
+    }
+
+    fn is_time(&self, node: &Node) -> bool {
+        self.patch.written(node).is_some_and(is_time)
+    }
+
+    /// Returns whether a value of no known type has a time in it.
+    fn has_time(&self, node: &Node) -> bool {
+        self.is_time(node)
+            || node.items().any(|item| self.has_time(item))
+            || node.entries().any(|(_, value)| self.has_time(value))
+    }
+
+    fn written(&self, node: &Node) -> Value {
+        text(self.patch, node).map_or(Value::Null, |text| Value::String(text.into_owned()))
+    }
+
+    /// Reads what has no fields that are known.
+    fn read_free(&mut self, node: &Node, field: &'static Field, kind: Kind) -> Value {
+        if field.of == "struct" && kind != Kind::Mapping {
+            return self.wrong("a mapping", node);
+        }
+        if self.compat && std::ptr::eq(self.config, self.patch) && self.has_time(node) {
+            self.problem(|place| Error::Unmergeable {
+                place,
+                reason: "the official tool crashes at a time without quotes",
+            });
+        }
+        // The one struct that holds nothing, so that it stands for itself.
+        let is_empty_struct = matches!(self.path.last(), Some(Step::Key(key)) if key == "nodeID");
+        if is_empty_struct && !is_directive(node) {
+            for (key, _) in node.entries() {
+                self.at(key, |walk| walk.unknown(key, field));
+            }
+        }
+        node.value()
+    }
+
+    /// Reads a deletion: its directive, and the texts of the keys beside it.
+    fn directive(&mut self, node: &Node) -> Value {
+        if !is_directive(node) {
+            self.problem(|place| Error::Directive {
+                place,
+                reason: "the only `$patch` is `delete`",
+            });
+        }
+        let entries = node.entries();
+        let read = |(key, value): (&str, &Node)| (key.to_owned(), self.written(value));
+        Value::Object(entries.map(read).collect())
+    }
+
+    fn unknown(&mut self, key: &str, field: &'static Field) {
+        let keys: Vec<&str> = self
             .path
             .iter()
-            .map(String::as_str)
-            .filter(|part| !part.starts_with('['))
+            .filter_map(|step| match step {
+                Step::Key(key) => Some(key.as_str()),
+                Step::Index(_) => None,
+            })
             .collect();
-        let kind = self
-            .document
-            .split('/')
-            .next()
-            .filter(|kind| !kind.is_empty())
-            .unwrap_or(MAIN);
+        let newer = self.schema.version_with(&self.kind, &keys);
         let error = Error::UnknownField {
             place: self.place(),
             version: self.schema.table_version().to_owned(),
-            newer: self.schema.version_with(kind, &path).map(str::to_owned),
+            newer: newer.map(str::to_owned),
         };
         if self.schema.is_known() {
-            return Err(error);
+            self.problems.push(error);
+            return;
         }
         let near = field
             .fields
@@ -115,41 +205,38 @@ impl Checker<'_> {
             .find(|known| known.eq_ignore_ascii_case(key));
         let hint = near.map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"));
         self.warnings.push(format!("{error}{hint}"));
-        Ok(())
     }
 
-    fn place(&self) -> Place {
-        Place {
-            document: self.document.to_owned(),
-            path: path(&self.path),
-        }
+    fn wrong(&mut self, expected: &'static str, node: &Node) -> Value {
+        let found = match node.kind() {
+            Kind::Null => "nothing",
+            Kind::Scalar => found(node.as_scalar().unwrap_or(&Value::Null)),
+            Kind::Mapping => "a mapping",
+            Kind::List => "a list",
+        };
+        self.problem(|place| Error::WrongType {
+            place,
+            expected,
+            found,
+        });
+        Value::Null
     }
 }
 
-/// Joins the parts of a path; positions stand in brackets.
-pub(super) fn path(parts: &[String]) -> String {
-    let mut out = String::new();
-    for part in parts {
-        if !out.is_empty() && !part.starts_with('[') {
-            out.push('.');
-        }
-        out.push_str(part);
-    }
-    out
-}
-
-/// Returns whether the decoder of Talos takes a scalar for a field.
-fn fits(shape: Shape, value: &Value) -> bool {
-    match (shape, value) {
-        (Shape::Text | Shape::Either, Value::String(_) | Value::Number(_) | Value::Bool(_)) => true,
-        (Shape::Url, Value::String(_)) | (Shape::Bool, Value::Bool(_)) => true,
-        (Shape::Bool, Value::String(text)) => {
-            const WORDS: [&str; 8] = ["yes", "no", "on", "off", "y", "n", "true", "false"];
-            WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
-        }
-        (Shape::Number, Value::Number(number)) => !number.is_f64(),
-        _ => false,
-    }
+/// Returns whether a scalar without quotes has the form of a day, alone or with a time.
+fn is_time(text: &str) -> bool {
+    let mut parts = text.splitn(3, '-');
+    let (Some(year), Some(month), Some(rest)) = (parts.next(), parts.next(), parts.next()) else {
+        return false;
+    };
+    let day: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    year.len() == 4
+        && digits(year)
+        && matches!(month.len(), 1 | 2)
+        && digits(month)
+        && matches!(day.len(), 1 | 2)
+        && (rest.len() == day.len() || rest[day.len()..].starts_with(['T', 't', ' ']))
 }
 
 fn expected(shape: Shape) -> &'static str {
@@ -161,17 +248,5 @@ fn expected(shape: Shape) -> &'static str {
         Shape::Struct | Shape::Map => "a mapping",
         Shape::List => "a list",
         Shape::Free => "any value",
-    }
-}
-
-/// Names the type of a value without showing it.
-pub(super) fn found(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "nothing",
-        Value::Bool(_) => "true or false",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "a mapping",
     }
 }

@@ -1,8 +1,9 @@
 //! `$patch: delete`: what a strategic patch takes away before it merges the rest.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::check;
+use super::merge::is_key_pair;
+use super::walk::{Walk, text};
 use crate::schema::{Field, Shape};
 use crate::yaml::{Kind, Node};
 use crate::{Error, Place};
@@ -10,184 +11,244 @@ use crate::{Error, Place};
 /// The key of the directive.
 pub(super) const DIRECTIVE: &str = "$patch";
 
-/// Returns whether a directive stands anywhere below the root of a document.
-pub(super) fn is_in(value: &Value) -> bool {
+/// Returns whether a mapping asks to be deleted.
+pub(super) fn is_directive(node: &Node) -> bool {
+    node.get(DIRECTIVE).and_then(Node::as_str) == Some("delete")
+}
+
+fn is_deletion(value: &Value) -> bool {
+    value.get(DIRECTIVE).and_then(Value::as_str) == Some("delete")
+}
+
+/// Counts the deletions below the root of a document.
+pub(super) fn count(value: &Value) -> usize {
     match value {
-        Value::Object(map) => map
-            .iter()
-            .any(|(key, value)| key == DIRECTIVE || is_in(value)),
-        Value::Array(items) => items.iter().any(is_in),
-        _ => false,
+        Value::Object(_) if is_deletion(value) => 1,
+        Value::Object(map) => map.values().map(count).sum(),
+        Value::Array(items) => items.iter().map(count).sum(),
+        _ => 0,
     }
 }
 
-/// Refuses directives other than `delete`.
-pub(super) fn check(directive: &Value, place: &Place) -> Result<(), Error> {
-    if directive.as_str() == Some("delete") {
-        return Ok(());
-    }
-    Err(Error::Directive {
-        place: place.clone(),
-        reason: "the only `$patch` is `delete`",
-    })
-}
-
-/// Carries out the deletions of a document and takes them out of the patch.
-pub(super) fn apply(
-    root: &mut Node,
-    patch: &mut Value,
-    fields: Option<&'static Field>,
-    place: &Place,
-    warnings: &mut Vec<String>,
-) -> Result<(), Error> {
-    let mut deleter = Deleter {
-        document: &place.document,
-        path: Vec::new(),
-        warnings,
-    };
-    deleter.mapping(root, patch, fields)
-}
-
-struct Deleter<'a> {
-    document: &'a str,
-    path: Vec<String>,
-    warnings: &'a mut Vec<String>,
-}
-
-impl Deleter<'_> {
-    /// Deletes what the values of a mapping ask for.
-    fn mapping(
-        &mut self,
-        node: &mut Node,
-        patch: &mut Value,
-        field: Option<&'static Field>,
-    ) -> Result<(), Error> {
-        let Value::Object(map) = patch else {
-            return Ok(());
-        };
-        let mut done = Vec::new();
-        for (key, value) in map.iter_mut().filter(|(_, value)| is_in(value)) {
-            self.path.push(key.clone());
-            let below = field.and_then(|field| match field.shape {
-                Shape::Map => field.element.as_deref(),
-                _ => field.fields.get(key.as_str()),
-            });
-            if let Some(directive) = value.get(DIRECTIVE) {
-                check(directive, &self.place())?;
-                self.key(node, key, field)?;
-                done.push(key.clone());
-            } else {
-                let child = match node.contains(key) {
-                    true => node.get_mut(key).ok_or_else(|| self.nothing())?,
-                    false => return Err(self.first_missing(value)),
-                };
-                match value {
-                    Value::Array(items) => self.list(child, items)?,
-                    value => self.mapping(child, value, below)?,
-                }
+/// Takes the deletions out of a patch, and what holds nothing else.
+pub(super) fn prune(value: &mut Value) {
+    fn is_gone(value: &mut Value) -> bool {
+        if is_deletion(value) {
+            return true;
+        }
+        if count(value) == 0 {
+            return false;
+        }
+        match value {
+            Value::Object(map) => {
+                map.retain(|_, value| !is_gone(value));
+                map.is_empty()
             }
-            self.path.pop();
+            Value::Array(items) => {
+                // Positions are kept, so that lines can be told: an element that is gone is nothing.
+                let mut left = false;
+                for item in items.iter_mut() {
+                    if is_gone(item) {
+                        *item = gone();
+                    } else if *item != gone() {
+                        left = true;
+                    }
+                }
+                !left
+            }
+            _ => false,
         }
-        for key in done {
-            map.shift_remove(&key);
+    }
+    if let Value::Object(map) = value {
+        map.retain(|_, value| !is_gone(value));
+    }
+}
+
+/// Returns what stands for an element of a patch that was a deletion.
+fn gone() -> Value {
+    let mut map = Map::new();
+    map.insert(DIRECTIVE.to_owned(), Value::Null);
+    Value::Object(map)
+}
+
+/// Returns whether an element of a patch was a deletion.
+pub(super) fn is_pruned(value: &Value) -> bool {
+    value.get(DIRECTIVE).is_some_and(Value::is_null)
+}
+
+impl Walk<'_> {
+    /// Carries out the deletions below a mapping.
+    ///
+    /// A node that is not there is a struct that holds nothing yet.
+    pub(super) fn delete(
+        &mut self,
+        mut node: Option<&mut Node>,
+        patch: &Value,
+        field: Option<&'static Field>,
+    ) {
+        let Value::Object(map) = patch else {
+            return;
+        };
+        for (key, value) in map.iter().filter(|(_, value)| count(value) > 0) {
+            self.at(key.as_str(), |walk| {
+                if is_deletion(value) {
+                    walk.delete_key(node.as_deref_mut(), key, field);
+                } else {
+                    walk.delete_below(node.as_deref_mut(), key, value, field);
+                }
+            });
         }
-        Ok(())
+    }
+
+    /// Carries out the deletions below one key.
+    fn delete_below(
+        &mut self,
+        node: Option<&mut Node>,
+        key: &str,
+        value: &Value,
+        field: Option<&'static Field>,
+    ) {
+        let below = field.and_then(|field| match field.shape {
+            Shape::Map => field.element.as_deref(),
+            _ => field.fields.get(key),
+        });
+        // The first version cannot look into objects that hold anything.
+        let is_closed = below.is_none_or(|below| below.shape == Shape::Free);
+        if self.compat && is_closed && !self.schema.zero_overwrites() {
+            return self.nothing(value);
+        }
+        let child = node.and_then(|node| match node.get(key) {
+            Some(child) if !child.is_null() => node.get_mut(key),
+            _ => None,
+        });
+        match (child, value) {
+            (Some(child), Value::Array(items)) => self.delete_elements(child, items, below),
+            (Some(child), value) if child.kind() == Kind::Mapping => {
+                self.delete(Some(child), value, below);
+            }
+            // A struct that is no pointer is always there.
+            (None, value)
+                if below.is_some_and(|below| below.shape == Shape::Struct && !below.optional) =>
+            {
+                self.delete(None, value, below);
+            }
+            (_, value) => self.nothing(value),
+        }
     }
 
     /// Deletes a key; a field that Talos knows may be absent already, an entry of a map may not.
-    fn key(
-        &mut self,
-        node: &mut Node,
-        key: &str,
-        field: Option<&'static Field>,
-    ) -> Result<(), Error> {
-        if node.remove(key) {
-            return Ok(());
+    fn delete_key(&mut self, node: Option<&mut Node>, key: &str, field: Option<&'static Field>) {
+        // The official tool does not find the halves of a key pair.
+        if self.compat && field.is_some_and(is_key_pair) {
+            return self.problem(|place| Error::NothingToDelete { place });
         }
-        if field.is_some_and(|field| field.shape == Shape::Struct && field.fields.contains_key(key))
-        {
-            self.warnings
-                .push(format!("{}: nothing to delete", self.place()));
-            return Ok(());
+        if node.is_some_and(|node| node.remove(key)) {
+            return;
         }
-        Err(self.nothing())
+        let is_field = field
+            .is_some_and(|field| field.shape == Shape::Struct && field.fields.contains_key(key));
+        if is_field {
+            let place = self.place();
+            self.warnings.push(format!("{place}: nothing to delete"));
+        } else {
+            self.problem(|place| Error::NothingToDelete { place });
+        }
     }
 
     /// Deletes the elements of a list that are named by the first key beside the directive.
-    fn list(&mut self, node: &mut Node, items: &mut Vec<Value>) -> Result<(), Error> {
-        let mut kept = Vec::with_capacity(items.len());
-        for item in items.drain(..) {
-            let Some(directive) = item.get(DIRECTIVE) else {
-                if is_in(&item) {
-                    return Err(Error::Directive {
-                        place: self.place(),
+    fn delete_elements(&mut self, node: &mut Node, items: &[Value], field: Option<&'static Field>) {
+        for (index, item) in items.iter().enumerate().filter(|(_, item)| count(item) > 0) {
+            if is_deletion(item) {
+                self.delete_element(node, index, item, field);
+            } else {
+                self.at(index, |walk| {
+                    walk.problem(|place| Error::Directive {
+                        place,
                         reason: "nothing can be deleted inside an element of a list",
                     });
-                }
-                kept.push(item);
-                continue;
-            };
-            check(directive, &self.place())?;
-            let selector = item
-                .as_object()
-                .into_iter()
-                .flatten()
-                .find(|(key, _)| *key != DIRECTIVE);
-            let Some((key, value)) = selector else {
-                return Err(Error::Directive {
-                    place: self.place(),
+                });
+            }
+        }
+    }
+
+    fn delete_element(
+        &mut self,
+        node: &mut Node,
+        index: usize,
+        item: &Value,
+        field: Option<&'static Field>,
+    ) {
+        let selector = item
+            .as_object()
+            .into_iter()
+            .flatten()
+            .find(|(key, _)| *key != DIRECTIVE);
+        let Some((key, value)) = selector else {
+            return self.at(index, |walk| {
+                walk.problem(|place| Error::Directive {
+                    place,
                     reason: "no key names the element to delete",
                 });
-            };
-            self.path.push(format!("[{key}={}]", text(value)));
-            let same = |node: &Node| node.get(key).is_some_and(|node| matches(node, value));
-            let index = node.items().position(same).ok_or_else(|| self.nothing())?;
-            node.remove_item(index);
-            self.path.pop();
+            });
+        };
+        let wanted = value.as_str().unwrap_or_default();
+        let below = field
+            .and_then(|field| field.element.as_deref())
+            .and_then(|element| element.fields.get(key.as_str()));
+        let config = self.config;
+        let is_meant = |element: &Node| {
+            let there = element.get(key).and_then(|node| text(config, node));
+            match there {
+                Some(there) => there == wanted,
+                None => wanted.is_empty() && below.is_some_and(|below| below.shape == Shape::Text),
+            }
+        };
+        let found = match !self.compat || self.can_select(below) {
+            true => node.items().position(is_meant),
+            false => None,
+        };
+        if let Some(found) = found {
+            node.remove_item(found);
+            return;
         }
-        *items = kept;
-        Ok(())
+        let line = self.at(index, |walk| walk.place()).line;
+        let selector = format!("[{key}={wanted}]");
+        let place = self.at(selector.as_str(), |walk| walk.place());
+        self.problems.push(Error::NothingToDelete {
+            place: Place { line, ..place },
+        });
     }
 
-    /// Returns the error for a deletion below a key that is not there.
-    fn first_missing(&mut self, value: &Value) -> Error {
-        let mut value = value;
-        while let Value::Object(map) = value {
-            let Some((key, below)) = map.iter().find(|(_, below)| is_in(below)) else {
-                break;
-            };
-            self.path.push(key.clone());
-            value = below;
+    /// Returns whether the official tool can select an element by a field.
+    ///
+    /// It compares text, and since Talos 1.12 also what has a text form of its own; numbers never match.
+    fn can_select(&self, field: Option<&'static Field>) -> bool {
+        field.is_some_and(|field| match field.shape {
+            Shape::Text => !field.optional && !field.of.starts_with("bytes"),
+            Shape::Either | Shape::Url => {
+                self.schema.zero_overwrites() && !field.of.starts_with("uint")
+            }
+            _ => false,
+        })
+    }
+
+    /// Reports every deletion of a value as one that finds nothing.
+    fn nothing(&mut self, value: &Value) {
+        match value {
+            Value::Object(_) if is_deletion(value) => {
+                self.problem(|place| Error::NothingToDelete { place });
+            }
+            Value::Object(map) => {
+                for (key, value) in map.iter().filter(|(_, value)| count(value) > 0) {
+                    self.at(key.as_str(), |walk| walk.nothing(value));
+                }
+            }
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate().filter(|(_, item)| count(item) > 0) {
+                    self.at(index, |walk| walk.nothing(item));
+                }
+            }
+            _ => {}
         }
-        self.nothing()
-    }
-
-    fn nothing(&self) -> Error {
-        Error::NothingToDelete {
-            place: self.place(),
-        }
-    }
-
-    fn place(&self) -> Place {
-        Place {
-            document: self.document.to_owned(),
-            path: check::path(&self.path),
-        }
-    }
-}
-
-/// Compares a value of the configuration with the selector of a deletion, scalars by their text.
-fn matches(node: &Node, value: &Value) -> bool {
-    match node.as_scalar() {
-        Some(scalar) => text(scalar) == text(value) && node.kind() != Kind::Null,
-        None => node.means(value),
-    }
-}
-
-fn text(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Object(_) => "{...}".to_owned(),
-        value => value.to_string(),
     }
 }

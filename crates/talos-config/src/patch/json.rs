@@ -3,15 +3,18 @@
 
 use serde_json::{Map, Value};
 
-use super::strategic::main_document;
-use crate::Error;
-use crate::yaml::{Kind, Node, Stream};
+use super::Settings;
+use super::documents::{Identity, known, main_document};
+use crate::yaml::{Kind, Node, Step, Stream};
+use crate::{Error, Place};
 
 /// One operation.
 #[derive(Clone)]
 pub(super) struct Operation {
     /// Its position in the patch, counted from 1.
     number: usize,
+    /// The line on which it stands.
+    line: Option<u64>,
     path: Pointer,
     action: Action,
 }
@@ -33,45 +36,93 @@ struct Pointer {
     parts: Vec<String>,
 }
 
-/// Reads the operations of a patch.
-pub(super) fn parse(items: Vec<Value>) -> Result<Vec<Operation>, Error> {
-    items
-        .into_iter()
-        .enumerate()
-        .map(|(index, item)| operation(index + 1, item))
-        .collect()
+/// Reads the operations of a patch; what is wrong with them is reported together.
+pub(super) fn parse(
+    stream: &Stream,
+    document: usize,
+    root: &Node,
+) -> Result<Vec<Operation>, Error> {
+    let mut operations = Vec::with_capacity(root.len());
+    let mut problems = Vec::new();
+    for (index, item) in root.items().enumerate() {
+        let line = stream.line(document, &[Step::from(index)]);
+        match operation(index + 1, line, item.value()) {
+            Ok(operation) => operations.push(operation),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    match problems.is_empty() {
+        true => Ok(operations),
+        false => Err(super::together(problems)),
+    }
 }
 
-/// Applies the operations to the main document; none of them is seen if one fails.
-pub(super) fn apply(stream: &mut Stream, operations: &[Operation]) -> Result<(), Error> {
-    let index = match main_document(stream) {
-        Some(index) => index,
-        None => {
-            let content = stream
-                .roots()
-                .enumerate()
-                .filter(|(_, root)| !root.is_null());
-            let indexes: Vec<usize> = content.map(|(index, _)| index).collect();
-            match indexes.as_slice() {
-                [index] => *index,
-                _ => {
-                    return Err(Error::NoMainDocument {
-                        count: indexes.len(),
-                    });
-                }
-            }
-        }
-    };
+/// Applies the operations to a document; none of them is seen if one fails.
+pub(super) fn apply(
+    stream: &mut Stream,
+    operations: &[Operation],
+    settings: &Settings,
+) -> Result<(), Error> {
+    let index = target(stream, settings)?;
+    let document = stream
+        .root(index)
+        .and_then(|root| known(stream, root))
+        .map_or_else(String::new, |identity| identity.label());
     if let Some(root) = stream.root_mut(index) {
         for operation in operations {
-            operation.apply(root)?;
+            operation.apply(root, &document)?;
         }
     }
     Ok(())
 }
 
-fn operation(number: usize, item: Value) -> Result<Operation, Error> {
-    let invalid = |reason: String| Error::Operation { number, reason };
+/// Returns the position of the document that is changed.
+fn target(stream: &Stream, settings: &Settings) -> Result<usize, Error> {
+    let content = stream.roots().enumerate();
+    let content: Vec<(usize, &Node)> = content.filter(|(_, root)| !root.is_null()).collect();
+    if let Some(wanted) = &settings.document {
+        return chosen(stream, &content, wanted);
+    }
+    match content.as_slice() {
+        [(index, _)] => Ok(*index),
+        _ if settings.compat => Err(Error::SeveralDocuments {
+            count: content.len(),
+        }),
+        _ => main_document(stream).ok_or(Error::NoMainDocument {
+            count: content.len(),
+        }),
+    }
+}
+
+/// Returns the position of the one document of a kind, or of a kind and name.
+fn chosen(stream: &Stream, content: &[(usize, &Node)], wanted: &str) -> Result<usize, Error> {
+    let identities = content
+        .iter()
+        .filter_map(|(index, root)| Some((*index, known(stream, root)?)));
+    let identities: Vec<(usize, Identity)> = identities.collect();
+    let is_meant = |identity: &Identity| match wanted.split_once('/') {
+        Some((kind, name)) => identity.kind == kind && identity.name == name,
+        None => identity.kind == wanted || (identity.is_main() && wanted == "main"),
+    };
+    let mut meant = identities.iter().filter(|(_, identity)| is_meant(identity));
+    match (meant.next(), meant.next()) {
+        (Some((index, _)), None) => Ok(*index),
+        _ => Err(Error::NotChosen {
+            wanted: wanted.to_owned(),
+            there: identities
+                .iter()
+                .map(|(_, identity)| identity.full_label())
+                .collect(),
+        }),
+    }
+}
+
+fn operation(number: usize, line: Option<u64>, item: Value) -> Result<Operation, Error> {
+    let invalid = |reason: String| Error::Operation {
+        number,
+        reason,
+        line,
+    };
     let Value::Object(mut fields) = item else {
         return Err(invalid(
             "expected a mapping with `op` and `path`".to_owned(),
@@ -98,6 +149,7 @@ fn operation(number: usize, item: Value) -> Result<Operation, Error> {
     };
     Ok(Operation {
         number,
+        line,
         path,
         action,
     })
@@ -124,35 +176,41 @@ fn pointer(fields: &Map<String, Value>, name: &str) -> Result<Pointer, String> {
 }
 
 impl Operation {
-    fn apply(&self, root: &mut Node) -> Result<(), Error> {
+    fn apply(&self, root: &mut Node, document: &str) -> Result<(), Error> {
         match &self.action {
-            Action::Add(value) => self.add(root, value.clone(), "add"),
-            Action::Replace(value) => self.replace(root, value),
-            Action::Remove => self.remove(root, &self.path, "remove"),
-            Action::Test(value) => self.test(root, value),
+            Action::Add(value) => self.add(root, document, value.clone(), "add"),
+            Action::Replace(value) => self.replace(root, document, value),
+            Action::Remove => self.remove(root, document, &self.path, "remove"),
+            Action::Test(value) => self.test(root, document, value),
             Action::Copy(from) => {
-                let value = self.find(root, from, "copy")?.value();
-                self.add(root, value, "copy")
+                let value = self.find(root, document, from, "copy")?.value();
+                self.add(root, document, value, "copy")
             }
             Action::Move(from) => {
-                let value = self.find(root, from, "move")?.value();
+                let value = self.find(root, document, from, "move")?.value();
                 if self.path.parts.starts_with(&from.parts)
                     && self.path.parts.len() > from.parts.len()
                 {
-                    return Err(self.missing("move", &self.path));
+                    return Err(self.missing("move", document, &self.path));
                 }
-                self.remove(root, from, "move")?;
-                self.add(root, value, "move")
+                self.remove(root, document, from, "move")?;
+                self.add(root, document, value, "move")
             }
         }
     }
 
-    fn add(&self, root: &mut Node, value: Value, op: &'static str) -> Result<(), Error> {
+    fn add(
+        &self,
+        root: &mut Node,
+        document: &str,
+        value: Value,
+        op: &'static str,
+    ) -> Result<(), Error> {
         let Some((last, parents)) = self.path.parts.split_last() else {
             root.assign(value);
             return Ok(());
         };
-        let missing = || self.missing(op, &self.path);
+        let missing = || self.missing(op, document, &self.path);
         let parent = walk_mut(root, parents).ok_or_else(missing)?;
         match parent.kind() {
             Kind::Mapping => parent.set(last, value),
@@ -166,12 +224,12 @@ impl Operation {
         Ok(())
     }
 
-    fn replace(&self, root: &mut Node, value: &Value) -> Result<(), Error> {
+    fn replace(&self, root: &mut Node, document: &str, value: &Value) -> Result<(), Error> {
         let Some((last, parents)) = self.path.parts.split_last() else {
             root.assign(value.clone());
             return Ok(());
         };
-        let missing = || self.missing("replace", &self.path);
+        let missing = || self.missing("replace", document, &self.path);
         let parent = walk_mut(root, parents).ok_or_else(missing)?;
         match parent.kind() {
             Kind::Mapping => parent.set(last, value.clone()),
@@ -187,8 +245,14 @@ impl Operation {
         Ok(())
     }
 
-    fn remove(&self, root: &mut Node, path: &Pointer, op: &'static str) -> Result<(), Error> {
-        let missing = || self.missing(op, path);
+    fn remove(
+        &self,
+        root: &mut Node,
+        document: &str,
+        path: &Pointer,
+        op: &'static str,
+    ) -> Result<(), Error> {
+        let missing = || self.missing(op, document, path);
         let (last, parents) = path.parts.split_last().ok_or_else(missing)?;
         let parent = walk_mut(root, parents).ok_or_else(missing)?;
         let removed = match parent.kind() {
@@ -202,7 +266,7 @@ impl Operation {
         if removed { Ok(()) } else { Err(missing()) }
     }
 
-    fn test(&self, root: &Node, value: &Value) -> Result<(), Error> {
+    fn test(&self, root: &Node, document: &str, value: &Value) -> Result<(), Error> {
         let found = walk(root, &self.path.parts);
         let holds = match found {
             Some(node) => node.means(value),
@@ -220,26 +284,35 @@ impl Operation {
             (true, _) => Ok(()),
             (false, Some(_)) => Err(Error::TestFailed {
                 number: self.number,
-                path: self.path.text.clone(),
+                place: self.place(document, &self.path),
             }),
-            (false, None) => Err(self.missing("test", &self.path)),
+            (false, None) => Err(self.missing("test", document, &self.path)),
         }
     }
 
     fn find<'a>(
         &self,
         root: &'a Node,
+        document: &str,
         path: &Pointer,
         op: &'static str,
     ) -> Result<&'a Node, Error> {
-        walk(root, &path.parts).ok_or_else(|| self.missing(op, path))
+        walk(root, &path.parts).ok_or_else(|| self.missing(op, document, path))
     }
 
-    fn missing(&self, op: &'static str, path: &Pointer) -> Error {
+    fn missing(&self, op: &'static str, document: &str, path: &Pointer) -> Error {
         Error::MissingPath {
             number: self.number,
             op,
+            place: self.place(document, path),
+        }
+    }
+
+    fn place(&self, document: &str, path: &Pointer) -> Place {
+        Place {
+            document: document.to_owned(),
             path: path.text.clone(),
+            line: self.line,
         }
     }
 }

@@ -1,388 +1,389 @@
 //! Merging a strategic patch into a document, field by field.
 
-use std::borrow::Cow;
-
 use serde_json::{Map, Value};
 
-use super::check::{self, found};
-use crate::schema::{Field, Pairing, Rule, Schema, Shape};
+use super::delete::is_pruned;
+use super::url;
+use super::walk::{Walk, found, text};
+use super::zero::is_zero;
+use crate::Error;
+use crate::schema::{Field, Pairing, Rule, Shape};
 use crate::yaml::{Kind, Node};
-use crate::{Error, Place};
 
-/// Merges a checked patch into the document it is for.
-pub(super) fn document(
-    root: &mut Node,
-    patch: &Value,
-    fields: &'static Field,
-    place: &Place,
-    schema: Schema,
-    warnings: &mut Vec<String>,
-) -> Result<(), Error> {
-    let mut merger = Merger {
-        schema,
-        document: &place.document,
-        path: Vec::new(),
-        warnings,
-    };
-    match patch {
-        Value::Object(map) => merger.fields(root, map, fields),
-        _ => Ok(()),
-    }
-}
-
-/// Merges a value that no table knows: mappings by key, lists by appending.
-pub(super) fn free(root: &mut Node, patch: &Value, place: &Place) -> Result<(), Error> {
-    let mut warnings = Vec::new();
-    let schema = Schema::newest();
-    let mut merger = Merger {
-        schema,
-        document: &place.document,
-        path: Vec::new(),
-        warnings: &mut warnings,
-    };
-    merger.free(root, patch)
-}
-
-struct Merger<'a> {
-    schema: Schema,
-    document: &'a str,
-    path: Vec<String>,
-    warnings: &'a mut Vec<String>,
-}
-
-impl Merger<'_> {
-    fn fields(
+impl Walk<'_> {
+    /// Merges what a patch, read by the table, has for a struct.
+    pub(super) fn merge(
         &mut self,
         node: &mut Node,
         patch: &Map<String, Value>,
         field: &'static Field,
-    ) -> Result<(), Error> {
+    ) {
         for (key, value) in patch {
-            self.path.push(key.clone());
-            match field.fields.get(key.as_str()) {
-                Some(below) => self.key(node, key, value, below)?,
-                None => self.free_key(node, key, value)?,
-            }
-            self.path.pop();
+            self.at(key.as_str(), |walk| match field.fields.get(key.as_str()) {
+                Some(below) => walk.key(node, key, value, below),
+                None => walk.free_key(node, key, value),
+            });
         }
-        self.drop_absent(node, Some(patch), field);
-        Ok(())
+        if self.compat {
+            self.absent(node, patch, field);
+        }
     }
 
     /// Merges the value of one key.
-    fn key(
+    fn key(&mut self, node: &mut Node, key: &str, value: &Value, field: &'static Field) {
+        if value.is_null() {
+            return;
+        }
+        let present = node.get(key).is_some_and(|node| !node.is_null());
+        let is_empty_map = value.as_object().is_some_and(Map::is_empty);
+        match (field.shape, field.rule) {
+            (Shape::Free | Shape::Map, Rule::Replace) | (Shape::Map, _) if is_empty_map => {}
+            (_, Rule::Replace) if field.shape != Shape::Map => node.set(key, kept(value)),
+            (Shape::List, Rule::Paired(_)) if !present => {
+                if value.as_array().is_some_and(|items| !items.is_empty()) {
+                    node.set(key, Value::Array(Vec::new()));
+                    self.below(node, key, value, field);
+                }
+            }
+            (Shape::Struct | Shape::Map | Shape::List | Shape::Free | Shape::Url, _) => {
+                match present {
+                    true => self.below(node, key, value, field),
+                    false => node.set(key, kept(value)),
+                }
+            }
+            _ => self.scalar(node, key, value, field, present),
+        }
+    }
+
+    fn scalar(
         &mut self,
         node: &mut Node,
         key: &str,
         value: &Value,
         field: &'static Field,
-    ) -> Result<(), Error> {
-        if value.is_null() {
-            return Ok(());
+        present: bool,
+    ) {
+        if self.compat && field.unmergeable && present {
+            return self.cannot_merge();
         }
-        let present = node.get(key).is_some_and(|node| !node.is_null());
-        match (field.shape, field.rule) {
-            (_, Rule::Replace) if field.shape != Shape::Map => node.set(key, value.clone()),
-            (Shape::Struct | Shape::Map | Shape::List | Shape::Free | Shape::Url, _) if present => {
-                if let Some(below) = node.get_mut(key) {
-                    self.collection(below, value, field)?;
-                }
+        let counts = field.optional && (self.schema.zero_overwrites() || !present);
+        if is_zero(value, field, self.compat) && !counts {
+            if self.compat && field.rule == Rule::Always {
+                node.remove(key);
             }
-            (Shape::Map, _) if value.as_object().is_some_and(Map::is_empty) => {}
-            (Shape::Struct | Shape::Map | Shape::List | Shape::Free | Shape::Url, _) => {
-                node.set(key, value.clone())
-            }
-            _ if !is_zero(value) || (field.optional && self.schema.zero_overwrites()) => {
-                node.set(key, value.clone());
-            }
-            (_, Rule::Always) => node.set(key, value.clone()),
-            _ => {}
+            return;
         }
-        Ok(())
+        // The official tool keeps both sizes then, and the one in bytes wins.
+        let is_relative = |node: Option<&Node>| {
+            let text = node.and_then(Node::as_str);
+            text.is_some_and(|text| text.contains('%'))
+        };
+        if self.compat
+            && present
+            && field.of == "text(Size)"
+            && value.as_str().is_some_and(|text| text.contains('%'))
+            && !is_relative(node.get(key))
+        {
+            return;
+        }
+        node.set(key, value.clone());
     }
 
-    fn collection(
-        &mut self,
-        node: &mut Node,
-        value: &Value,
-        field: &'static Field,
-    ) -> Result<(), Error> {
+    /// Merges into the collection, or the URL, that a key holds.
+    fn below(&mut self, node: &mut Node, key: &str, value: &Value, field: &'static Field) {
+        let Some(node) = node.get_mut(key) else {
+            return;
+        };
         match (field.shape, value) {
-            (Shape::Url, Value::String(text)) => {
-                let old = node.as_str().unwrap_or_default();
-                let merged = merge_urls(old, text);
-                node.assign(Value::String(merged));
+            (Shape::Url, Value::String(new)) => self.url(node, new),
+            (Shape::Struct, Value::Object(map)) if self.expect(node, Kind::Mapping) => {
+                if self.compat && is_key_pair(field) {
+                    // The official tool decodes what a pair lacks as an empty text, which replaces.
+                    for name in field.fields.keys() {
+                        if !map.contains_key(*name) {
+                            node.set(name, Value::String(String::new()));
+                        }
+                    }
+                }
+                self.merge(node, map, field);
             }
-            (Shape::Struct, Value::Object(map)) => return self.fields(node, map, field),
-            (Shape::Map, Value::Object(map)) => return self.map(node, map, field),
-            (Shape::List, Value::Array(items)) => return self.list(node, items, field),
-            _ => return self.free(node, value),
+            (Shape::Map, Value::Object(map)) if self.expect(node, Kind::Mapping) => {
+                self.map(node, map, field);
+            }
+            (Shape::List, Value::Array(items)) if self.expect(node, Kind::List) => {
+                self.list(node, items, field);
+            }
+            (Shape::Free, _) => self.free(node, value),
+            _ => {}
         }
-        Ok(())
+    }
+
+    fn url(&mut self, node: &mut Node, new: &str) {
+        if new.is_empty() {
+            return;
+        }
+        if !self.compat {
+            node.assign(Value::String(new.to_owned()));
+            return;
+        }
+        match url::merge(node.as_str().unwrap_or_default(), new) {
+            Some(merged) => node.assign(Value::String(merged)),
+            None => self.cannot_merge(),
+        }
     }
 
     /// Merges a map: new keys are added, others merged as what the map holds.
-    fn map(
-        &mut self,
-        node: &mut Node,
-        patch: &Map<String, Value>,
-        field: &'static Field,
-    ) -> Result<(), Error> {
+    fn map(&mut self, node: &mut Node, patch: &Map<String, Value>, field: &'static Field) {
         for (key, value) in patch {
-            self.path.push(key.clone());
-            match &field.element {
+            self.at(key.as_str(), |walk| match &field.element {
                 Some(_) if field.rule == Rule::Replace || !node.contains(key) => {
-                    node.set(key, value.clone())
+                    node.set(key, kept(value));
                 }
-                Some(element) => self.key(node, key, value, element)?,
-                None => self.free_key(node, key, value)?,
-            }
-            self.path.pop();
+                // To the official tool nothing is `false` there.
+                Some(element) if value.is_null() && element.shape == Shape::Bool => {
+                    if walk.compat {
+                        node.set(key, Value::Bool(false));
+                    }
+                }
+                Some(element) => walk.key(node, key, value, element),
+                None => walk.free_key(node, key, value),
+            });
         }
-        Ok(())
     }
 
     /// Merges a list: elements are appended, or merged with the one they are paired with.
-    fn list(
-        &mut self,
-        node: &mut Node,
-        items: &[Value],
-        field: &'static Field,
-    ) -> Result<(), Error> {
-        self.expect(node, Kind::List)?;
-        for item in items {
+    fn list(&mut self, node: &mut Node, items: &[Value], field: &'static Field) {
+        let there = node.len();
+        for (at, item) in items.iter().enumerate() {
+            if is_pruned(item) {
+                continue;
+            }
             let pair = match field.rule {
-                Rule::Paired(pairing) => node.items().position(|node| is_pair(node, item, pairing)),
+                Rule::Paired(pairing) => self.pair(node, there, item, pairing, field),
                 _ => None,
             };
             let replaced = matches!(field.rule, Rule::Paired(Pairing::KeyReplaced(_)));
             match (pair, &field.element, item) {
                 (Some(index), Some(element), Value::Object(map)) if !replaced => {
-                    self.path.push(format!("[{index}]"));
                     if let Some(below) = node.item_mut(index) {
-                        self.fields(below, map, element)?;
+                        self.at(at, |walk| walk.merge(below, map, element));
                     }
-                    self.path.pop();
                 }
                 (Some(index), _, item) => {
                     if let Some(below) = node.item_mut(index) {
-                        below.assign(item.clone());
+                        below.assign(kept(item));
                     }
                 }
-                (None, _, item) => node.push(item.clone()),
+                (None, _, item) => node.push(kept(item)),
             }
         }
-        Ok(())
+    }
+
+    /// Returns the position of the element that an element of the patch is for; `there` were there before the patch.
+    fn pair(
+        &self,
+        node: &Node,
+        there: usize,
+        item: &Value,
+        pairing: Pairing,
+        field: &'static Field,
+    ) -> Option<usize> {
+        let fields = &field.element.as_ref()?.fields;
+        let is_same = |element: &Node, key: &str| {
+            let (left, right) = (element.get(key), item.get(key));
+            let is_zero = |value: &Value| is_zero(value, &fields[key], true);
+            match (left.filter(|node| !node.is_null()), right) {
+                (None, right) => right.is_none_or(is_zero),
+                (Some(left), None) => left.as_scalar().is_some_and(is_zero),
+                (Some(left), Some(Value::String(right))) => {
+                    text(self.config, left).is_some_and(|left| left == *right)
+                }
+                (Some(left), Some(right)) => left.means(right),
+            }
+        };
+        let mut elements = node.items();
+        match pairing {
+            Pairing::Key(key) => elements.position(|element| is_same(element, key)),
+            Pairing::KeyReplaced(key) => {
+                let before: Vec<&Node> = elements.take(there).collect();
+                before
+                    .into_iter()
+                    .rposition(|element| is_same(element, key))
+            }
+            Pairing::Interface => {
+                let names = |key: &str| item.get(key).filter(|value| !value.is_null());
+                let name = names("interface").filter(|name| *name != "");
+                if name.is_some() {
+                    return elements.position(|element| is_same(element, "interface"));
+                }
+                let selector = names("deviceSelector")?.as_object()?;
+                // Two that say whether the device is physical are never the same to the official tool.
+                if self.compat && selector.contains_key("physical") {
+                    return None;
+                }
+                let keys = &fields["deviceSelector"].fields;
+                elements.position(|element| {
+                    let there = element.get("deviceSelector").filter(|node| !node.is_null());
+                    there.is_some_and(|there| {
+                        keys.iter().all(|(key, field)| {
+                            let left = there.get(key).and_then(|node| text(self.config, node));
+                            let right = selector.get(*key);
+                            let right = right.filter(|value| !is_zero(value, field, true));
+                            match (left.filter(|left| !left.is_empty()), right) {
+                                (None, None) => true,
+                                (Some(left), Some(Value::String(right))) => left == *right,
+                                (Some(left), Some(right)) => left == right.to_string(),
+                                _ => false,
+                            }
+                        })
+                    })
+                })
+            }
+        }
     }
 
     /// Merges a value whose type nobody laid down; it has to be of the type that is there.
-    fn free(&mut self, node: &mut Node, value: &Value) -> Result<(), Error> {
+    pub(super) fn free(&mut self, node: &mut Node, value: &Value) {
         match value {
             Value::Null => {}
             value if node.is_null() => node.assign(value.clone()),
             Value::Object(map) => {
-                self.expect(node, Kind::Mapping)?;
-                for (key, value) in map {
-                    self.path.push(key.clone());
-                    self.free_key(node, key, value)?;
-                    self.path.pop();
+                if self.expect(node, Kind::Mapping) {
+                    for (key, value) in map {
+                        self.at(key.as_str(), |walk| walk.free_key(node, key, value));
+                    }
                 }
             }
             Value::Array(items) => {
-                self.expect(node, Kind::List)?;
-                for item in items {
-                    node.push(item.clone());
+                if self.expect(node, Kind::List) {
+                    for item in items.iter().filter(|item| !is_pruned(item)) {
+                        node.push(item.clone());
+                    }
                 }
             }
             value => {
-                let old = node.as_scalar().map_or(Value::Null, Clone::clone);
-                if node.kind() != Kind::Scalar || found(&old) != found(value) {
-                    return Err(self.mismatch(node, value));
+                let old = node.as_scalar().unwrap_or(&Value::Null);
+                let is_other_number = self.compat && old.is_f64() != value.is_f64();
+                if node.kind() != Kind::Scalar || found(old) != found(value) || is_other_number {
+                    return self.mismatch(node, found(value));
                 }
-                if !is_zero(value) {
+                if !is_zero_of_any(value) {
                     node.assign(value.clone());
                 }
             }
         }
-        Ok(())
     }
 
-    fn free_key(&mut self, node: &mut Node, key: &str, value: &Value) -> Result<(), Error> {
-        match node.contains(key) {
-            true if value.is_null() => Ok(()),
-            true => node
-                .get_mut(key)
-                .map_or(Ok(()), |below| self.free(below, value)),
-            false => {
-                node.set(key, value.clone());
-                Ok(())
+    fn free_key(&mut self, node: &mut Node, key: &str, value: &Value) {
+        match node.get(key) {
+            Some(there) if !there.is_null() => {
+                if value.is_null() {
+                    // The official tool crashes.
+                    if self.compat {
+                        self.cannot_merge();
+                    }
+                } else if let Some(below) = node.get_mut(key) {
+                    self.free(below, value);
+                }
             }
+            _ => node.set(key, kept(value)),
         }
     }
 
-    /// Drops those sizes and expressions that Talos takes from the patch even where the patch has none.
-    fn drop_absent(
-        &mut self,
-        node: &mut Node,
-        patch: Option<&Map<String, Value>>,
-        field: &'static Field,
-    ) {
-        if !field.reaches_always {
+    /// Changes what the official tool changes where a patch of a struct leaves out fields.
+    fn absent(&mut self, node: &mut Node, patch: &Map<String, Value>, field: &'static Field) {
+        if !field.absent_matters {
             return;
         }
         for (key, below) in &field.fields {
-            let value = patch
-                .and_then(|patch| patch.get(*key))
-                .filter(|value| !value.is_null());
-            if value.is_some() || !node.contains(key) {
+            if below.optional || patch.contains_key(*key) || !node.contains(key) {
                 continue;
             }
-            self.path.push((*key).to_owned());
-            match (below.shape, below.rule) {
+            self.at(*key, |walk| match (below.shape, below.rule) {
                 (_, Rule::Always) => {
                     node.remove(key);
-                    let place = self.place();
-                    self.warnings.push(format!("{place}: dropped, as Talos does when a patch leaves it out; repeat it in the patch to keep it"));
                 }
-                (Shape::Struct, _) if !below.optional && below.reaches_always => {
+                (Shape::Bool, _) => node.set(key, Value::Bool(false)),
+                (Shape::Struct, _) if below.absent_matters => {
                     if let Some(node) = node.get_mut(key) {
-                        self.drop_absent(node, None, below);
+                        walk.absent(node, &Map::new(), below);
                     }
                 }
                 _ => {}
-            }
-            self.path.pop();
+            });
+        }
+        // Whether it is there or not.
+        let fails = |(_, field): &(&&str, &Field)| field.unmergeable && !field.optional;
+        if let Some((key, _)) = field.fields.iter().find(fails) {
+            self.at(*key, Self::cannot_merge);
         }
     }
 
-    fn expect(&self, node: &Node, kind: Kind) -> Result<(), Error> {
-        match (node.kind(), kind) {
-            (have, want) if have == want => Ok(()),
-            (_, Kind::List) => Err(self.mismatch(node, &Value::Array(Vec::new()))),
-            _ => Err(self.mismatch(node, &Value::Object(Map::new()))),
-        }
+    fn cannot_merge(&mut self) {
+        self.problem(|place| Error::Unmergeable {
+            place,
+            reason: "the official tool fails to merge this value",
+        });
     }
 
-    fn mismatch(&self, node: &Node, value: &Value) -> Error {
-        let there = node.as_scalar().map_or_else(
-            || match node.kind() {
+    fn expect(&mut self, node: &Node, kind: Kind) -> bool {
+        if node.kind() == kind {
+            return true;
+        }
+        self.mismatch(
+            node,
+            match kind {
                 Kind::List => "a list",
                 _ => "a mapping",
             },
-            found,
         );
-        Error::WrongType {
-            place: self.place(),
-            expected: there,
-            found: found(value),
-        }
+        false
     }
 
-    fn place(&self) -> Place {
-        Place {
-            document: self.document.to_owned(),
-            path: check::path(&self.path),
-        }
+    fn mismatch(&mut self, node: &Node, found_: &'static str) {
+        let there = match node.kind() {
+            Kind::List => "a list",
+            Kind::Mapping => "a mapping",
+            _ => found(node.as_scalar().unwrap_or(&Value::Null)),
+        };
+        self.problem(|place| Error::WrongType {
+            place,
+            expected: there,
+            found: found_,
+        });
     }
 }
 
-/// Returns whether a value is one that an omitted field has too; booleans always count.
-fn is_zero(value: &Value) -> bool {
+/// Returns what a patch has without the elements that were deletions.
+pub(super) fn kept(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => items
+            .iter()
+            .filter(|item| !is_pruned(item))
+            .map(kept)
+            .collect(),
+        Value::Object(map) => map
+            .iter()
+            .map(|(key, value)| (key.clone(), kept(value)))
+            .collect(),
+        value => value.clone(),
+    }
+}
+
+/// Returns whether a struct is a certificate with its key.
+pub(super) fn is_key_pair(field: &Field) -> bool {
+    field
+        .fields
+        .values()
+        .all(|field| field.of.starts_with("bytes"))
+        && field.fields.contains_key("key")
+}
+
+/// Returns whether a value of no known type is one that does not overwrite.
+fn is_zero_of_any(value: &Value) -> bool {
     match value {
         Value::String(text) => text.is_empty(),
         Value::Number(number) => number.as_f64() == Some(0.0),
         _ => false,
-    }
-}
-
-fn is_pair(node: &Node, item: &Value, pairing: Pairing) -> bool {
-    let same = |key: &str| {
-        let value = item
-            .get(key)
-            .filter(|value| !is_zero(value) && !value.is_null());
-        value.map(|value| node.get(key).is_some_and(|node| node.means(value)))
-    };
-    match pairing {
-        Pairing::Key(key) | Pairing::KeyReplaced(key) => same(key).unwrap_or_default(),
-        Pairing::Interface => same("interface")
-            .or_else(|| same("deviceSelector"))
-            .unwrap_or_default(),
-    }
-}
-
-/// Merges URLs part by part: what the right one leaves out stays.
-fn merge_urls(left: &str, right: &str) -> String {
-    let (left, right) = (split_url(left), split_url(right));
-    let pick = |left: &'_ str, right: &'_ str| -> String {
-        if right.is_empty() { left } else { right }.to_owned()
-    };
-    let scheme = pick(left.scheme, right.scheme);
-    let user = pick(left.user, right.user);
-    let host = pick(left.host, right.host);
-    let path = pick(left.path, right.path);
-    let path: Cow<'_, str> = if path.is_empty() || path.starts_with('/') || host.is_empty() {
-        Cow::Owned(path)
-    } else {
-        Cow::Owned(format!("/{path}"))
-    };
-    format!(
-        "{scheme}{user}{host}{path}{}{}",
-        pick(left.query, right.query),
-        pick(left.fragment, right.fragment)
-    )
-}
-
-/// The parts of a URL with their marks: `scheme://`, `user@`, `host:port`, `/path`, `?query`, `#fragment`.
-struct Url<'a> {
-    scheme: &'a str,
-    user: &'a str,
-    host: &'a str,
-    path: &'a str,
-    query: &'a str,
-    fragment: &'a str,
-}
-
-fn split_url(text: &str) -> Url<'_> {
-    let (text, fragment) = text.split_at(text.find('#').unwrap_or(text.len()));
-    let (text, query) = text.split_at(text.find('?').unwrap_or(text.len()));
-    let (scheme, rest) = match text.find("://") {
-        Some(at) => text.split_at(at + 3),
-        None => ("", text),
-    };
-    let end = if scheme.is_empty() {
-        0
-    } else {
-        rest.find('/').unwrap_or(rest.len())
-    };
-    let (authority, path) = rest.split_at(end);
-    let (user, host) = authority.split_at(authority.rfind('@').map_or(0, |at| at + 1));
-    Url {
-        scheme,
-        user,
-        host,
-        path,
-        query,
-        fragment,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn urls_merge_part_by_part() {
-        for (left, right, want) in [
-            ("https://a:6443", "https://b:1", "https://b:1"),
-            ("https://a:6443/p?q=1", "https://b", "https://b/p?q=1"),
-            ("https://u:p@a/", "https://b/x", "https://u:p@b/x"),
-            (
-                "udp://10.0.0.1:514/",
-                "tcp://10.0.0.2:1/",
-                "tcp://10.0.0.2:1/",
-            ),
-        ] {
-            assert_eq!(merge_urls(left, right), want);
-        }
     }
 }

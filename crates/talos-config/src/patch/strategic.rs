@@ -1,255 +1,321 @@
 //! Strategic merge patches: which document of a patch meets which of the configuration.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::{check, delete, merge};
+use super::Settings;
+use super::conflicts;
+use super::delete::{self, DIRECTIVE, is_directive};
+use super::documents::{Identity, find, identity, is_nothing};
+use super::merge::kept;
+use super::walk::Walk;
 use crate::schema::{Field, MAIN};
 use crate::yaml::{Node, Stream};
-use crate::{Error, Place, Schema};
+use crate::{Error, Place};
 
-/// What a document of a configuration or patch is known by.
-#[derive(Clone, PartialEq, Eq)]
-pub(super) struct Identity {
-    pub(super) version: String,
-    pub(super) kind: String,
-    pub(super) name: String,
+/// What one document of a patch asks for.
+struct Change {
+    /// The position of the document in the patch.
+    index: usize,
+    identity: Identity,
+    fields: Option<&'static Field>,
+    /// The document as the table of fields reads it.
+    value: Value,
+    /// Whether the whole document is to go.
+    is_deletion: bool,
 }
 
-impl Identity {
-    /// Returns how messages name the document; empty for the main one.
-    pub(super) fn label(&self) -> String {
-        match (self.kind.as_str(), self.name.as_str()) {
-            (MAIN, _) => String::new(),
-            (kind, "") => kind.to_owned(),
-            (kind, name) => format!("{kind}/{name}"),
+/// Applies the documents of a patch in their order; whatever is wrong with them is reported together.
+pub(super) fn apply(
+    stream: &mut Stream,
+    patch: &Stream,
+    settings: &Settings,
+    warnings: &mut Vec<String>,
+) -> Result<(), Vec<Error>> {
+    let mut problems = Vec::new();
+    if settings.compat {
+        problems.extend(refused_configuration(stream, settings));
+    }
+    let changes = read(stream, patch, settings, &mut problems, warnings);
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    if changes.is_empty() && settings.compat && patch.roots().any(|root| !root.is_null()) {
+        return Err(vec![Error::NoPatch {
+            reason: "nothing to merge".to_owned(),
+        }]);
+    }
+    let mut added = Vec::new();
+    for change in changes {
+        let target = find(stream, &change.identity);
+        if target.is_none() && !change.is_deletion {
+            added.push((change.identity.clone(), patch.line(change.index, &[])));
         }
+        // The root is taken out, so that the rest can be read meanwhile.
+        let root = target.and_then(|index| stream.root_mut(index));
+        let root = root.map(|root| std::mem::replace(root, Node::from(Value::Null)));
+        let mut walk = walk(stream, patch, settings, change.index, &change.identity);
+        let after = change.apply(root, &mut walk);
+        problems.append(&mut walk.problems);
+        warnings.append(&mut walk.warnings);
+        match (after, target) {
+            (After::Kept(root), Some(index)) => {
+                if let Some(place) = stream.root_mut(index) {
+                    *place = root;
+                }
+            }
+            (After::Gone, Some(index)) => {
+                stream.remove(index);
+            }
+            (After::Added(values), _) => {
+                for value in values {
+                    match change.identity.is_main()
+                        && value.as_object().is_some_and(|map| !map.is_empty())
+                    {
+                        true => stream.insert(0, value),
+                        false => stream.push(value),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    for (identity, line) in added {
+        if let Some(other) = conflicts::of(stream, &identity) {
+            let document = identity.label();
+            problems.push(Error::Conflict {
+                document,
+                other,
+                line,
+            });
+        }
+    }
+    match problems.is_empty() {
+        true => Ok(()),
+        false => Err(problems),
     }
 }
 
-/// Applies the documents of a patch in their order.
-pub(super) fn apply(
-    stream: &mut Stream,
-    documents: &[Value],
-    schema: Schema,
+/// Reads all documents of a patch before any is applied.
+fn read(
+    stream: &Stream,
+    patch: &Stream,
+    settings: &Settings,
+    problems: &mut Vec<Error>,
     warnings: &mut Vec<String>,
-) -> Result<(), Error> {
-    for document in documents {
-        let identity = identity(document)?;
-        if is_version_only(document) {
+) -> Vec<Change> {
+    let mut changes: Vec<Change> = Vec::new();
+    for (index, root) in patch.roots().enumerate() {
+        if root.is_null() || (is_nothing(root, settings.compat) && !is_directive(root)) {
             continue;
         }
-        let target = find(stream, &identity);
-        let place = Place {
-            document: identity.label(),
-            path: String::new(),
+        let identity = match identity(patch, index, root) {
+            Ok(identity) => identity,
+            Err(problem) => {
+                problems.push(problem);
+                continue;
+            }
         };
-        if let Some(directive) = document.get(delete::DIRECTIVE) {
-            if identity.kind == MAIN {
-                return Err(Error::Directive {
+        let mut walk = walk(stream, patch, settings, index, &identity);
+        let change = Change::read(root, index, identity, &mut walk);
+        problems.append(&mut walk.problems);
+        warnings.append(&mut walk.warnings);
+        let is_doubled = changes
+            .iter()
+            .any(|other| other.identity == change.identity && other.is_more_than_deletions());
+        if settings.compat
+            && is_doubled
+            && change.is_more_than_deletions()
+            && settings.refuses_doubles()
+        {
+            problems.push(Error::UnknownDocument {
+                reason: format!("{} stands twice in the patch", change.identity.full_label()),
+                line: patch.line(index, &[]),
+            });
+        }
+        changes.push(change);
+    }
+    changes
+}
+
+/// Returns what the official tool, which decodes every configuration that it patches, refuses of one.
+fn refused_configuration(stream: &Stream, settings: &Settings) -> Vec<Error> {
+    let mut problems = Vec::new();
+    for (index, root) in stream
+        .roots()
+        .enumerate()
+        .filter(|(_, root)| !root.is_null())
+    {
+        match identity(stream, index, root) {
+            Ok(identity) => {
+                let mut walk = walk(stream, stream, settings, index, &identity);
+                Change::read(root, index, identity, &mut walk);
+                problems.append(&mut walk.problems);
+            }
+            Err(problem) => problems.push(problem),
+        }
+    }
+    let inside = |source| Error::InConfiguration {
+        source: Box::new(source),
+    };
+    problems.into_iter().map(inside).collect()
+}
+
+fn walk<'a>(
+    config: &'a Stream,
+    patch: &'a Stream,
+    settings: &Settings,
+    index: usize,
+    identity: &Identity,
+) -> Walk<'a> {
+    Walk {
+        schema: settings.schema,
+        compat: settings.compat,
+        config,
+        patch,
+        index,
+        document: identity.label(),
+        kind: identity.kind.clone(),
+        path: Vec::new(),
+        problems: Vec::new(),
+        warnings: Vec::new(),
+    }
+}
+
+/// What became of a document.
+enum After {
+    Kept(Node),
+    Gone,
+    /// These documents are to be added.
+    Added(Vec<Value>),
+}
+
+impl Change {
+    fn read(root: &Node, index: usize, identity: Identity, walk: &mut Walk<'_>) -> Self {
+        let fields = walk
+            .schema
+            .kind(&identity.kind)
+            .filter(|_| identity.version == MAIN);
+        let is_deletion = root.contains(DIRECTIVE);
+        let value = if is_deletion {
+            if identity.is_main() {
+                walk.problem(|place| Error::Directive {
                     place,
                     reason: "the main document cannot be deleted",
                 });
-            }
-            delete::check(directive, &place)?;
-            let target = target.ok_or_else(|| Error::NoDocument {
-                document: identity.label(),
-            })?;
-            stream.remove(target);
-            continue;
-        }
-        let fields = schema
-            .kind(&identity.kind)
-            .filter(|_| identity.version == MAIN);
-        let mut patch = document.clone();
-        match fields {
-            Some(fields) => check::document(&patch, fields, &place, schema, warnings)?,
-            None => unknown_kind(&identity, schema, warnings)?,
-        }
-        let has_deletions = delete::is_in(&patch);
-        match target.and_then(|target| stream.root_mut(target)) {
-            Some(root) => {
-                if has_deletions {
-                    delete::apply(root, &mut patch, fields, &place, warnings)?;
-                }
-                match fields {
-                    Some(fields) => {
-                        merge::document(root, &patch, fields, &place, schema, warnings)?
-                    }
-                    None => merge::free(root, &patch, &place)?,
-                }
-            }
-            None if has_deletions => {
-                return Err(Error::NoDocument {
-                    document: label_or_main(&identity),
+            } else if !is_directive(root) {
+                walk.problem(|place| Error::Directive {
+                    place,
+                    reason: "the only `$patch` is `delete`",
                 });
             }
-            None => add(
-                stream,
-                patch,
-                fields.is_some_and(Field::is_named),
-                &identity,
-                warnings,
-            ),
+            Value::Null
+        } else if let Some(fields) = fields {
+            walk.read(root, fields)
+        } else {
+            unknown_kind(&identity, walk);
+            root.value()
+        };
+        Self {
+            index,
+            identity,
+            fields,
+            value,
+            is_deletion,
         }
     }
-    Ok(())
-}
 
-/// Returns the position of the main document.
-pub(super) fn main_document(stream: &Stream) -> Option<usize> {
-    stream.roots().position(is_main)
-}
-
-/// Returns whether a document has no kind and at least one of the keys of the main one.
-fn is_main(root: &Node) -> bool {
-    !root.contains("kind")
-        && ["machine", "cluster", "debug", "persist", "version"]
-            .iter()
-            .any(|key| root.contains(key))
-}
-
-fn find(stream: &Stream, identity: &Identity) -> Option<usize> {
-    if identity.kind == MAIN {
-        return main_document(stream);
+    /// Returns whether there is something to merge.
+    fn is_more_than_deletions(&self) -> bool {
+        let mut value = self.value.clone();
+        delete::prune(&mut value);
+        value.as_object().is_some_and(|map| !map.is_empty())
     }
-    let text = |root: &Node, key: &str| {
-        root.get(key)
-            .and_then(Node::as_str)
-            .unwrap_or_default()
-            .to_owned()
-    };
-    stream.roots().position(|root| {
-        text(root, "kind") == identity.kind
-            && text(root, "apiVersion") == identity.version
-            && text(root, "name") == identity.name
-    })
-}
 
-/// Reads off what a document of a patch is for.
-fn identity(document: &Value) -> Result<Identity, Error> {
-    let text = |key: &str| {
-        document
-            .get(key)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned()
-    };
-    if document.get("kind").is_none() {
-        let main = ["machine", "cluster", "debug", "persist", "version"]
-            .iter()
-            .any(|key| document.get(key).is_some());
-        let keys = document
-            .as_object()
-            .into_iter()
-            .flatten()
-            .map(|(key, _)| key.as_str());
-        let first = keys
-            .clone()
-            .find(|key| *key != delete::DIRECTIVE)
-            .unwrap_or_default()
-            .to_owned();
-        return match (
-            main,
-            document.get("op").is_some() && document.get("path").is_some(),
-        ) {
-            (true, _) => Ok(Identity {
-                version: MAIN.to_owned(),
-                kind: MAIN.to_owned(),
-                name: String::new(),
-            }),
-            (false, true) => Err(Error::NoPatch {
-                reason: "one operation alone; a JSON Patch is a list of operations".to_owned(),
-            }),
-            (false, false) if keys.count() == 0 => Err(Error::NoPatch {
-                reason: "an empty mapping".to_owned(),
-            }),
-            (false, false) if first.is_empty() => Err(Error::Directive {
-                place: Place {
-                    document: String::new(),
-                    path: String::new(),
-                },
-                reason: "the main document cannot be deleted",
-            }),
-            (false, false) => Err(Error::UnknownDocument {
-                reason: format!(
-                    "{first}: no field of the main document, and no `kind` says which document is meant"
-                ),
-            }),
+    /// Applies the change to the root of the document that it is for, if the configuration has one.
+    fn apply(&self, root: Option<Node>, walk: &mut Walk<'_>) -> After {
+        let Some(mut root) = root else {
+            return self.add(walk);
         };
+        if self.is_deletion {
+            return After::Gone;
+        }
+        let mut value = self.value.clone();
+        if delete::count(&value) > 0 {
+            walk.delete(Some(&mut root), &value, self.fields);
+            delete::prune(&mut value);
+        }
+        let Value::Object(map) = &value else {
+            return After::Kept(root);
+        };
+        match self.fields {
+            // Deletions alone leave nothing to merge.
+            _ if self.identity.is_main() && map.keys().all(|key| key == "version") => {}
+            Some(fields) => walk.merge(&mut root, map, fields),
+            None => walk.free(&mut root, &value),
+        }
+        After::Kept(root)
     }
-    let (kind, version, name) = (text("kind"), text("apiVersion"), text("name"));
-    if version.is_empty() {
-        return Err(Error::UnknownDocument {
-            reason: format!("document {kind}: `apiVersion` is missing"),
-        });
-    }
-    if kind == MAIN {
-        return Err(Error::UnknownDocument {
-            reason: format!("document {kind}: the main document has no `kind`"),
-        });
-    }
-    Ok(Identity {
-        version,
-        kind,
-        name,
-    })
-}
 
-/// Returns whether a main document says nothing but its version.
-fn is_version_only(document: &Value) -> bool {
-    document
-        .as_object()
-        .is_some_and(|map| map.len() == 1 && map.contains_key("version"))
-}
-
-fn label_or_main(identity: &Identity) -> String {
-    if identity.kind == MAIN {
-        "v1alpha1".to_owned()
-    } else {
-        identity.label()
+    /// Adds the document, since the configuration has none like it.
+    fn add(&self, walk: &mut Walk<'_>) -> After {
+        let deletions = match self.is_deletion {
+            true => 1,
+            false => delete::count(&self.value),
+        };
+        if deletions > 0 && !walk.compat {
+            walk.problem(|place: Place| Error::NoDocument {
+                document: self.identity.full_label(),
+                line: place.line,
+            });
+            return After::Added(Vec::new());
+        }
+        let mut documents = Vec::new();
+        if deletions > 0 && walk.schema.adds_missing() {
+            // The official tool writes each deletion as an empty document, or crashes if it has a name.
+            if !self.identity.name.is_empty() {
+                walk.problem(|place| Error::Unmergeable {
+                    place,
+                    reason: "the official tool crashes, since the configuration has no such document",
+                });
+            }
+            documents.resize(deletions, Value::Object(Map::new()));
+        }
+        let mut value = self.value.clone();
+        delete::prune(&mut value);
+        let mut value = kept(&value);
+        let Value::Object(map) = &mut value else {
+            return After::Added(documents);
+        };
+        if self.identity.is_main() && map.keys().all(|key| key == "version") && deletions > 0 {
+            return After::Added(documents);
+        }
+        let is_named = self.fields.is_some_and(Field::is_named);
+        if is_named && self.identity.name.is_empty() {
+            let kind = &self.identity.kind;
+            walk.warnings.push(format!(
+                "document {kind}: `name` is missing, so a document without a name is added"
+            ));
+            map.insert("name".to_owned(), Value::String(String::new()));
+        }
+        documents.push(value);
+        After::Added(documents)
     }
 }
 
 /// Refuses a kind that the Talos version does not have; a Talos that is not known has to judge itself.
-fn unknown_kind(
-    identity: &Identity,
-    schema: Schema,
-    warnings: &mut Vec<String>,
-) -> Result<(), Error> {
+fn unknown_kind(identity: &Identity, walk: &mut Walk<'_>) {
+    let schema = walk.schema;
+    let newer = (identity.version == MAIN)
+        .then(|| schema.version_with(&identity.kind, &[]))
+        .flatten();
     let error = Error::UnknownKind {
         document: identity.label(),
         version: schema.table_version().to_owned(),
-        newer: (identity.version == MAIN)
-            .then(|| schema.version_with(&identity.kind, &[]).map(str::to_owned))
-            .flatten(),
+        newer: newer.map(str::to_owned),
+        line: walk.place().line,
     };
-    if schema.is_known() {
-        return Err(error);
+    match schema.is_known() {
+        true => walk.problems.push(error),
+        false => walk.warnings.push(error.to_string()),
     }
-    warnings.push(error.to_string());
-    Ok(())
-}
-
-/// Adds a document that the configuration does not have; the main one goes first.
-fn add(
-    stream: &mut Stream,
-    mut patch: Value,
-    named: bool,
-    identity: &Identity,
-    warnings: &mut Vec<String>,
-) {
-    if identity.kind == MAIN {
-        stream.insert(0, patch);
-        return;
-    }
-    if named && identity.name.is_empty() {
-        let kind = &identity.kind;
-        warnings.push(format!(
-            "document {kind}: `name` is missing, so a document without a name is added"
-        ));
-        if let Value::Object(map) = &mut patch {
-            map.insert("name".to_owned(), Value::String(String::new()));
-        }
-    }
-    stream.push(patch);
 }

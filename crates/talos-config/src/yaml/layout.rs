@@ -17,6 +17,20 @@ pub(super) struct Source {
     pub(super) style: Style,
 }
 
+impl Source {
+    /// Returns the source of what stands in no text.
+    pub(super) fn empty() -> Self {
+        Self {
+            text: Arc::from(""),
+            style: Style {
+                step: 4,
+                list: 4,
+                crlf: false,
+            },
+        }
+    }
+}
+
 /// The habits that new content follows.
 #[derive(Clone, Copy)]
 pub(super) struct Style {

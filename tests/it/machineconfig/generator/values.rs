@@ -252,7 +252,6 @@ fn string(random: &mut Random, name: &str, place: &str) -> Tree {
         | "passphrase" => &[
             "one line",
             "first: 1\nsecond: 2\n",
-            "  indented\nthen not\n",
             "#!/bin/sh\n\necho \"hi\"\n",
             "no newline\nat the end",
             "-----BEGIN CERTIFICATE-----\nTUlJ\n-----END CERTIFICATE-----\n",
