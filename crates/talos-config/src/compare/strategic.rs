@@ -237,5 +237,6 @@ fn place(document: &str, path: &str) -> Place {
     Place {
         document: document.to_owned(),
         path: path.to_owned(),
+        line: None,
     }
 }
