@@ -3,7 +3,7 @@
 mod lock;
 
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Code, Error};
@@ -91,8 +91,13 @@ impl<'a> Prepared<'a> {
 impl<'a> Way<'a> {
     fn prepare(path: &Path, content: &'a [u8], access: Access) -> std::io::Result<Self> {
         let target = behind_links(path)?;
-        if std::fs::metadata(&target).is_ok_and(|existing| !existing.is_file()) {
-            return Ok(Self::Stream(target, content));
+        if let Ok(existing) = std::fs::metadata(&target)
+            && !existing.is_file()
+        {
+            return match existing.is_dir() {
+                true => Err(ErrorKind::IsADirectory.into()),
+                false => Ok(Self::Stream(target, content)),
+            };
         }
         let folder = folder_of(&target);
         make_folder(folder, access)?;
@@ -208,11 +213,11 @@ mod tests {
         let below = one.join("a file is no folder");
         write_all(&[(&one, b"1"), (&two, b"2")], Access::Owner).unwrap();
         assert_eq!(mode(&two), 0o600);
-        let error = write_all(&[(&two, b"new"), (&below, b"new")], Access::Owner).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            format!("failed to write {}", below.display())
-        );
+        for bad in [below.as_path(), folder.path()] {
+            let error = write_all(&[(&two, b"new"), (bad, b"new")], Access::Owner).unwrap_err();
+            let expected = format!("failed to write {}", bad.display());
+            assert_eq!(error.to_string(), expected);
+        }
         assert_eq!(std::fs::read(&two).unwrap(), b"2");
         let names = std::fs::read_dir(folder.path()).unwrap().count();
         assert_eq!(names, 2, "no temporary file is left");
