@@ -242,13 +242,6 @@ pub enum Error {
         source: Box<Self>,
     },
 
-    /// A configuration has two documents that are known by the same kind and name.
-    #[error("{document} is there twice")]
-    SameDocument {
-        /// The document.
-        document: String,
-    },
-
     /// No strategic merge patch turns one configuration into the other.
     #[error("{place}: {reason}")]
     NoStrategicPatch {

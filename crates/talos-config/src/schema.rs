@@ -130,8 +130,6 @@ pub(crate) struct Field {
     pub(crate) fields: BTreeMap<&'static str, Self>,
     /// What the list or map holds, if this is one.
     pub(crate) element: Option<Box<Self>>,
-    /// Whether the official tool takes a field below, through plain structs only, from a patch in any case.
-    pub(crate) reaches_always: bool,
     /// Whether the official tool cannot merge a value into another one: it fails.
     pub(crate) unmergeable: bool,
     /// Whether a patch that leaves out this struct, or a field of it, changes a field below in the official tool.
@@ -267,10 +265,6 @@ impl Field {
         if let Some(element) = &mut self.element {
             element.settle();
         }
-        self.reaches_always = self.fields.values().any(|field| {
-            field.rule == Rule::Always
-                || (field.shape == Shape::Struct && !field.optional && field.reaches_always)
-        });
         self.absent_matters = self.fields.values().any(|field| {
             let plain = !field.optional;
             field.rule == Rule::Always

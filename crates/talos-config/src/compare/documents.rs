@@ -129,20 +129,25 @@ pub(super) fn pairs<'a>(
 }
 
 /// Refuses two documents that are known by the same.
-pub(super) fn check(side: &'static str, documents: &[Document]) -> Result<(), Error> {
+pub(super) fn check(
+    side: &'static str,
+    stream: &Stream,
+    documents: &[Document],
+) -> Result<(), Error> {
+    let line = |document: &Document| stream.line(document.index, &[]).unwrap_or_default();
     for (at, document) in documents.iter().enumerate() {
-        if documents[..at]
-            .iter()
-            .any(|other| other.identity == document.identity)
-        {
+        let known = |other: &&Document| other.identity == document.identity;
+        if let Some(first) = documents[..at].iter().find(known) {
             let label = document.identity.label();
             return Err(Error::Side {
                 side,
-                source: Box::new(Error::SameDocument {
+                source: Box::new(Error::DocumentTwice {
                     document: match label.is_empty() {
                         true => "the main document".to_owned(),
-                        false => format!("document {label}"),
+                        false => label,
                     },
+                    first: line(first),
+                    second: line(document),
                 }),
             });
         }

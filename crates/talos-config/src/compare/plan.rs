@@ -27,17 +27,14 @@ pub(super) struct Planner<'a> {
     pub(super) schema: Schema,
     /// Where merging was seen not to hold, so that the key is deleted and set.
     pub(super) anew: &'a HashSet<Vec<String>>,
-    /// Whether what Talos takes from a patch in any case is repeated in it.
-    pub(super) repeat: bool,
     path: Vec<String>,
 }
 
 impl<'a> Planner<'a> {
-    pub(super) fn new(schema: Schema, anew: &'a HashSet<Vec<String>>, repeat: bool) -> Self {
+    pub(super) fn new(schema: Schema, anew: &'a HashSet<Vec<String>>) -> Self {
         Self {
             schema,
             anew,
-            repeat,
             path: Vec::new(),
         }
     }
@@ -55,9 +52,6 @@ impl<'a> Planner<'a> {
             self.path.push(key.clone());
             self.key(&mut plan, key, old.get(key), new.get(key), field);
             self.path.pop();
-        }
-        if self.repeat && !(plan.now.is_empty() && plan.later.is_empty()) {
-            repeat(&mut plan.now, new, field);
         }
         plan
     }
@@ -318,34 +312,6 @@ fn alike(a: &Value, b: &Value) -> bool {
         value => value.to_string(),
     };
     a == b || text(a) == text(b)
-}
-
-/// Adds what a patch has to repeat because leaving it out takes it away.
-fn repeat(patch: &mut Map<String, Value>, new: &Map<String, Value>, field: Option<&'static Field>) {
-    let Some(field) = field.filter(|field| field.reaches_always) else {
-        return;
-    };
-    for (key, below) in &field.fields {
-        let Some(value) = new.get(*key) else {
-            continue;
-        };
-        match (below.rule, below.shape, value) {
-            (Rule::Always, _, value) => {
-                patch
-                    .entry((*key).to_owned())
-                    .or_insert_with(|| value.clone());
-            }
-            (_, Shape::Struct, Value::Object(inner)) if below.reaches_always && !below.optional => {
-                let entry = patch.entry((*key).to_owned());
-                if let Value::Object(map) = entry.or_insert_with(|| Value::Object(Map::new()))
-                    && !map.contains_key("$patch")
-                {
-                    repeat(map, inner, Some(below));
-                }
-            }
-            _ => {}
-        }
-    }
 }
 
 fn deletion() -> Value {

@@ -24,8 +24,8 @@ pub fn as_patch(a: &str, b: &str, schema: Schema) -> Result<Vec<String>, Error> 
     let (left, right) = parse_both(a, b)?;
     let old = documents::read(&left, schema);
     let new = documents::read(&right, schema);
-    documents::check("the first configuration", &old)?;
-    documents::check("the second configuration", &new)?;
+    documents::check("the first configuration", &left, &old)?;
+    documents::check("the second configuration", &right, &new)?;
     let has_main = |documents: &[Document]| documents.iter().any(|each| each.identity.is_main());
     if has_main(&old) && !has_main(&new) {
         return Err(Error::NoStrategicPatch {
@@ -37,7 +37,6 @@ pub fn as_patch(a: &str, b: &str, schema: Schema) -> Result<Vec<String>, Error> 
     let differences = changes::all(&left, &right, schema);
     let mut wanted = Wanted {
         schema,
-        repeat: false,
         anew: HashMap::new(),
     };
     let mut refused = 0;
@@ -47,10 +46,7 @@ pub fn as_patch(a: &str, b: &str, schema: Schema) -> Result<Vec<String>, Error> 
             Ok(result) => result,
             Err(error) => {
                 // Deleting and setting more at once may do what merging does not.
-                if matches!(
-                    error,
-                    Error::UnknownKind { .. } | Error::UnknownField { .. }
-                ) {
+                if is_unknown(&error) {
                     return Err(error);
                 }
                 refused += 1;
@@ -68,10 +64,6 @@ pub fn as_patch(a: &str, b: &str, schema: Schema) -> Result<Vec<String>, Error> 
         let Some(first) = rest.first() else {
             return Ok(texts);
         };
-        if !wanted.repeat {
-            wanted.repeat = true;
-            continue;
-        }
         let mut grew = false;
         for change in &rest {
             grew |= wanted.set_anew(change, &pairs, usize::MAX);
@@ -99,10 +91,18 @@ fn made(a: &str, texts: &[String], schema: Schema) -> Result<Stream, Error> {
     Stream::parse(&patched.text)
 }
 
+/// Returns whether the Talos version has not what a patch would say, which no other patch changes.
+fn is_unknown(error: &Error) -> bool {
+    match error {
+        Error::UnknownKind { .. } | Error::UnknownField { .. } => true,
+        Error::Problems { problems } => problems.iter().any(is_unknown),
+        _ => false,
+    }
+}
+
 /// How the patches are to be planned.
 struct Wanted {
     schema: Schema,
-    repeat: bool,
     /// By the label of the document: the keys that are deleted and set; no key stands for the whole document.
     anew: HashMap<String, HashSet<Vec<String>>>,
 }
@@ -144,7 +144,7 @@ impl Wanted {
             later.push(whole(new));
             return;
         }
-        let mut planner = Planner::new(self.schema, anew, self.repeat);
+        let mut planner = Planner::new(self.schema, anew);
         let plan = planner.mapping(old.map(), new.map(), old.fields);
         for (body, documents) in [(plan.now, now), (plan.later, later)] {
             if body.is_empty() {

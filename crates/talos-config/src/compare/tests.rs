@@ -154,7 +154,10 @@ fn what_no_strategic_patch_does_is_said() {
     let error = as_patch(&twice, b, schema()).unwrap_err();
     assert_eq!(error.to_string(), "the first configuration");
     let source = std::error::Error::source(&error).unwrap();
-    assert_eq!(source.to_string(), "document HostnameConfig is there twice");
+    assert_eq!(
+        source.to_string(),
+        "HostnameConfig stands twice in the configuration, on lines 1 and 5"
+    );
 }
 
 #[test]
