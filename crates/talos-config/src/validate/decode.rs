@@ -132,7 +132,13 @@ impl Decoder<'_, '_, '_, '_> {
             (Shape::Free, kind) => self.free(at, field, key, kind),
             (shape, Kind::Scalar) if !matches!(shape, Shape::Struct | Shape::List | Shape::Map) => {
                 let value = at.node().as_scalar().unwrap_or(&Value::Null);
+                // Since Talos 1.12, the number 0 is a duration too.
+                let strict = field.of == "int64(Duration)" && !self.context.at_least(12);
                 match scalar::check(value, field) {
+                    Ok(()) if strict && value.is_number() => {
+                        self.sink
+                            .refused("bad-value", at, "is not a duration such as `10s`");
+                    }
                     Ok(()) => lint::field(at, field, key, self.sink),
                     Err(message) => {
                         self.sink.refused("bad-value", at, message);

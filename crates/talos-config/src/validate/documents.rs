@@ -23,6 +23,10 @@ mod tests;
 mod volumes;
 mod whole;
 
+pub(super) use addressing::subnets;
+pub(super) use containers::runtime_spec;
+pub(super) use kubernetes::{annotations, kubelet_settings, labels, taints};
+
 use super::at::{At, Document};
 use super::sink::Sink;
 use super::target::Context;

@@ -3,9 +3,7 @@
 mod bond;
 mod cluster;
 mod machine;
-mod names;
 mod network;
-mod runtime_spec;
 
 use super::at::{At, Document};
 use super::sink::Sink;
@@ -48,20 +46,6 @@ impl Role {
             "controlplane" | "init" => Self::ControlPlane,
             "worker" | "join" | "" => Self::Worker,
             _ => Self::Unknown,
-        }
-    }
-}
-
-/// Reports the items of a list of subnets that are none; a `!` may stand before each.
-fn subnets(list: &At<'_>, sink: &mut Sink<'_>) {
-    for item in list.items() {
-        let text = item.text();
-        if value::prefix_or_address(text.strip_prefix('!').unwrap_or(&text)).is_none() {
-            sink.error(
-                "bad-value",
-                &item,
-                "is neither a subnet such as `10.0.0.0/8` nor an IP address",
-            );
         }
     }
 }

@@ -48,11 +48,6 @@ impl<'a> Context<'a> {
     pub(super) fn main(&self) -> Option<&Document<'a>> {
         self.documents.iter().find(|document| document.is_main())
     }
-
-    /// Returns the first document of a kind.
-    pub(super) fn document(&self, kind: &str) -> Option<&Document<'a>> {
-        self.documents.iter().find(|document| document.kind == kind)
-    }
 }
 
 /// Returns the version that the image of the installer is tagged with.

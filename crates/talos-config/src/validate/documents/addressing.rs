@@ -72,7 +72,7 @@ pub(super) fn kubespan(root: &At<'_>, _: &Context<'_>, sink: &mut Sink<'_>) {
 }
 
 /// Checks a list of prefixes and addresses, where `!` excludes.
-pub(super) fn subnets(list: &At<'_>, sink: &mut Sink<'_>) {
+pub(in crate::validate) fn subnets(list: &At<'_>, sink: &mut Sink<'_>) {
     for item in items(list) {
         let text = item.text();
         let subnet = text.strip_prefix('!').unwrap_or(&text);

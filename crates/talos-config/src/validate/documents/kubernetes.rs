@@ -192,8 +192,12 @@ pub(super) fn proxy(root: &At<'_>, context: &Context<'_>, sink: &mut Sink<'_>) {
 
 /// Checks the kubelet.
 pub(super) fn kubelet(root: &At<'_>, _: &Context<'_>, sink: &mut Sink<'_>) {
-    let config = root.field("config");
-    for (name, at) in config.entries() {
+    kubelet_settings(&root.field("config"), sink);
+}
+
+/// Checks the settings of the kubelet.
+pub(in crate::validate) fn kubelet_settings(settings: &At<'_>, sink: &mut Sink<'_>) {
+    for (name, at) in settings.entries() {
         if TAKEN_SETTINGS.contains(&name) {
             sink.error("conflict", &at, "Talos makes this setting itself");
         }
@@ -284,18 +288,21 @@ fn subnets(list: &At<'_>, sink: &mut Sink<'_>, wrong: impl Fn((IpAddr, u8)) -> O
 /// Checks the node.
 pub(super) fn node(root: &At<'_>, _: &Context<'_>, sink: &mut Sink<'_>) {
     addressing::subnets(&root.fields(&["nodeIP", "validSubnets"]), sink);
-    let (labels, annotations, taints) = (
-        root.field("labels"),
-        root.field("annotations"),
-        root.field("taints"),
-    );
+    labels(&root.field("labels"), sink);
+    annotations(&root.field("annotations"), sink);
+    taints(&root.field("taints"), sink);
+}
+
+/// Checks the labels of a node.
+pub(in crate::validate) fn labels(labels: &At<'_>, sink: &mut Sink<'_>) {
     for (key, at) in labels.entries() {
-        report(
-            &at,
-            names::qualified(key).or_else(|| names::label_value(&at.text())),
-            sink,
-        );
+        let wrong = names::qualified(key).or_else(|| names::label_value(&at.text()));
+        report(&at, wrong, sink);
     }
+}
+
+/// Checks the annotations of a node.
+pub(in crate::validate) fn annotations(annotations: &At<'_>, sink: &mut Sink<'_>) {
     let mut bytes = 0;
     for (key, at) in annotations.entries() {
         bytes += key.len() + at.text().len();
@@ -307,18 +314,16 @@ pub(super) fn node(root: &At<'_>, _: &Context<'_>, sink: &mut Sink<'_>) {
         report(&at, names::qualified(key).or_else(taken), sink);
     }
     if bytes > ANNOTATIONS {
-        sink.error(
-            "bad-value",
-            &annotations,
-            "all annotations together have more than 256 KiB",
-        );
+        let message = "all annotations together have more than 256 KiB";
+        sink.error("bad-value", annotations, message);
     }
+}
+
+/// Checks the taints of a node.
+pub(in crate::validate) fn taints(taints: &At<'_>, sink: &mut Sink<'_>) {
     for (key, at) in taints.entries() {
-        report(
-            &at,
-            names::qualified(key).or_else(|| taint(&at.text())),
-            sink,
-        );
+        let wrong = names::qualified(key).or_else(|| taint(&at.text()));
+        report(&at, wrong, sink);
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::{Role, endpoint, subnets};
+use super::{Role, endpoint};
 use crate::validate::at::At;
+use crate::validate::documents::subnets;
 use crate::validate::sink::Sink;
 use crate::validate::target::Context;
 use crate::validate::value::Url;

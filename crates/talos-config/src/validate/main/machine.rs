@@ -2,9 +2,12 @@
 
 use std::collections::HashSet;
 
-use super::{Role, names, runtime_spec, subnets};
+use super::Role;
 use crate::validate::Mode;
 use crate::validate::at::At;
+use crate::validate::documents::{
+    annotations, kubelet_settings, labels, runtime_spec, subnets, taints,
+};
 use crate::validate::sink::Sink;
 use crate::validate::target::Context;
 use crate::validate::value::Url;
@@ -19,11 +22,11 @@ pub(super) fn check(machine: &At<'_>, role: Role, context: &Context<'_>, sink: &
     disks(machine, sink);
     encryption(machine, sink);
     logging(machine, sink);
-    names::labels(&machine.field("nodeLabels"), sink);
-    names::annotations(&machine.field("nodeAnnotations"), sink);
-    names::taints(&machine.field("nodeTaints"), sink);
+    labels(&machine.field("nodeLabels"), sink);
+    annotations(&machine.field("nodeAnnotations"), sink);
+    taints(&machine.field("nodeTaints"), sink);
     let overrides = machine.field("baseRuntimeSpecOverrides");
-    runtime_spec::check(&overrides, sink);
+    runtime_spec(&overrides, sink);
     if !context.at_least(14) {
         registries(machine, sink);
         return;
@@ -183,7 +186,7 @@ fn features(machine: &At<'_>, role: Role, context: &Context<'_>, sink: &mut Sink
         );
     }
     let rbac = features.field("rbac");
-    if !context.at_least(12) && rbac.bool() == Some(false) {
+    if !context.at_least(12) && !rbac.is_true() {
         sink.error("conflict", &rbac, "must be on to give access to the API");
     }
     for allowed in access.field("allowedRoles").items() {
@@ -204,32 +207,9 @@ fn features(machine: &At<'_>, role: Role, context: &Context<'_>, sink: &mut Sink
 }
 
 fn kubelet(machine: &At<'_>, sink: &mut Sink<'_>) {
-    const OWNED: [&str; 13] = [
-        "apiVersion",
-        "authentication",
-        "authorization",
-        "cgroupRoot",
-        "kind",
-        "kubeletCgroups",
-        "port",
-        "protectKernelDefaults",
-        "resolvConf",
-        "rotateCertificates",
-        "seccompDefault",
-        "staticPodPath",
-        "systemCgroups",
-    ];
     let kubelet = machine.field("kubelet");
     subnets(&kubelet.fields(&["nodeIP", "validSubnets"]), sink);
-    for (key, value) in kubelet.field("extraConfig").entries() {
-        if OWNED.contains(&key) {
-            sink.error(
-                "forbidden",
-                &value,
-                "is set by Talos and cannot be overridden",
-            );
-        }
-    }
+    kubelet_settings(&kubelet.field("extraConfig"), sink);
 }
 
 fn disks(machine: &At<'_>, sink: &mut Sink<'_>) {

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::{Role, bond, subnets};
+use super::{Role, bond};
 use crate::validate::at::At;
+use crate::validate::documents::subnets;
 use crate::validate::sink::Sink;
 use crate::validate::target::Context;
 use crate::validate::value;
