@@ -6,6 +6,7 @@
 //!
 //! Fields that are only renamed stand in one table ([`table`]); the others have a function each.
 
+mod api_server;
 mod cluster;
 mod comments;
 mod control_plane;
@@ -15,6 +16,7 @@ mod links;
 mod machine;
 mod network;
 mod node;
+mod oidc;
 mod pem;
 mod registries;
 mod selectors;

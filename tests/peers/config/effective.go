@@ -160,7 +160,13 @@ func controlPlane(provider config.Provider, found object) {
 		}
 	} else {
 		delete(arguments, "anonymous-auth")
-		found["authentication"] = object{"anonymous": object{"enabled": anonymous}}
+
+		authentication := object{"anonymous": object{"enabled": anonymous}}
+		if authenticator := openID(arguments); authenticator != nil {
+			authentication["jwt"] = []any{authenticator}
+		}
+
+		found["authentication"] = authentication
 	}
 
 	delete(server, "InjectDefaultAuthorizers")
@@ -183,6 +189,60 @@ func controlPlane(provider config.Provider, found object) {
 	} else {
 		found["etcdEncryption"] = oldEncryption(provider.Cluster())
 	}
+}
+
+// openID takes the arguments for OpenID Connect away and tells them as the authenticator that the API server makes of them.
+func openID(arguments object) any {
+	last := func(name string) string {
+		values := texts(arguments["oidc-"+name])
+		if len(values) == 0 {
+			return ""
+		}
+
+		return values[len(values)-1]
+	}
+
+	issuer := last("issuer-url")
+	if issuer == "" {
+		return nil
+	}
+
+	user, prefix := last("username-claim"), last("username-prefix")
+	if user == "" {
+		user = "sub"
+	}
+
+	switch {
+	case prefix == "-":
+		prefix = ""
+	case prefix == "" && user != "email":
+		prefix = issuer + "#"
+	}
+
+	mappings := object{"username": object{"claim": user, "prefix": prefix}}
+	if claim := last("groups-claim"); claim != "" {
+		mappings["groups"] = object{"claim": claim, "prefix": last("groups-prefix")}
+	}
+
+	var rules []any
+
+	for _, rule := range texts(arguments["oidc-required-claim"]) {
+		claim, value, _ := strings.Cut(rule, "=")
+		rules = append(rules, object{"claim": claim, "requiredValue": value})
+	}
+
+	found := object{
+		"issuer":        object{"url": issuer, "audiences": []any{last("client-id")}},
+		"claimMappings": mappings, "claimValidationRules": rules,
+	}
+
+	for name := range arguments {
+		if strings.HasPrefix(name, "oidc-") {
+			delete(arguments, name)
+		}
+	}
+
+	return found
 }
 
 // oldEncryption is the configuration that Talos makes of the secrets of the main document.

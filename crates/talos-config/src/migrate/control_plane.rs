@@ -2,13 +2,10 @@
 
 use serde_json::{Value, json};
 
+use super::api_server::{self, SERVER};
 use super::facts::KUBERNETES;
 use super::pem;
-use super::work::{Role, Work};
-
-const SERVER: &str = "KubeAPIServerConfig";
-const AUTHENTICATION: &str = "KubeAuthenticationConfig";
-const AUTHORIZER: &str = "KubeAuthorizerConfig";
+use super::work::Work;
 
 pub(super) fn all(work: &mut Work<'_>) {
     if !work.target.has(14) {
@@ -17,9 +14,7 @@ pub(super) fn all(work: &mut Work<'_>) {
     aggregator(work);
     service_account(work);
     encryption(work);
-    admission(work);
-    authorizers(work);
-    arguments(work);
+    api_server::all(work);
     small(work);
     proxy_arguments(work);
 }
@@ -104,184 +99,6 @@ fn encryption(work: &mut Work<'_>) {
     for field in moved {
         work.moved(&field, KIND, "", &["config"]);
     }
-}
-
-fn admission(work: &mut Work<'_>) {
-    const KIND: &str = "KubeAdmissionControlConfig";
-    let Some(field) = work.at(&["cluster", "apiServer", "admissionControl"]) else {
-        return;
-    };
-    if field.node.is_empty() {
-        return work.drop(&field, "it is empty");
-    }
-    for plugin in work.list(&field) {
-        let name = plugin
-            .at(&["name"])
-            .and_then(|field| work.text(&field))
-            .unwrap_or_default();
-        if name.is_empty() {
-            work.refuse(&plugin, "has no `name`");
-        } else if work.has_draft(KIND, &name) {
-            work.refuse(&plugin, format!("another entry is for {name} too"));
-        } else if work.admits(&plugin, KIND) {
-            match plugin.at(&["configuration"]) {
-                Some(below) => work.put(&below, KIND, &name, &["configuration"], below.value()),
-                None => work.imply(KIND, &name, &["configuration"], json!({})),
-            }
-            if let Some(below) = plugin.at(&["name"]) {
-                work.moved(&below, KIND, &name, &[]);
-            }
-        }
-    }
-}
-
-/// The old form puts Node and RBAC first where they are not named.
-fn authorizers(work: &mut Work<'_>) {
-    let Some(field) = work.at(&["cluster", "apiServer", "authorizationConfig"]) else {
-        return;
-    };
-    if field.node.is_empty() {
-        return work.drop(&field, "it is empty");
-    }
-    let items = work.list(&field);
-    let has = |kind: &str| {
-        items
-            .iter()
-            .any(|item| item.node.get("type").and_then(|node| node.as_str()) == Some(kind))
-    };
-    let (node, rbac) = (has("Node"), has("RBAC"));
-    if node != rbac {
-        let missing = if node { "RBAC" } else { "Node" };
-        return work.refuse(
-            &field,
-            format!(
-                "leaves {missing} out, which Talos adds in the midst of it; name it here first"
-            ),
-        );
-    }
-    if !work.admits(&field, AUTHORIZER) {
-        return;
-    }
-    if !node {
-        default_authorizers(work);
-    }
-    for item in items {
-        let name = item
-            .at(&["name"])
-            .and_then(|field| work.text(&field))
-            .unwrap_or_default();
-        let kind = item
-            .at(&["type"])
-            .and_then(|field| work.text(&field))
-            .unwrap_or_default();
-        if name.is_empty() || work.has_draft(AUTHORIZER, &name) {
-            work.refuse(&item, "has no `name` of its own");
-            continue;
-        }
-        work.draft(AUTHORIZER, &name);
-        work.imply(AUTHORIZER, &name, &["type"], kind.into());
-        for key in ["name", "type"] {
-            if let Some(below) = item.at(&[key]) {
-                work.moved(
-                    &below,
-                    AUTHORIZER,
-                    &name,
-                    if key == "type" { &["type"] } else { &[] },
-                );
-            }
-        }
-        if let Some(below) = item.at(&["webhook"]) {
-            work.put(&below, AUTHORIZER, &name, &["webhook"], below.value());
-        }
-    }
-}
-
-fn default_authorizers(work: &mut Work<'_>) {
-    for (name, kind) in [("node", "Node"), ("rbac", "RBAC")] {
-        work.imply(AUTHORIZER, name, &["type"], kind.into());
-    }
-}
-
-/// Arguments of the API server that have documents of their own.
-fn arguments(work: &mut Work<'_>) {
-    let Some(section) = work.at(&["cluster", "apiServer", "extraArgs"]) else {
-        return;
-    };
-    if work.role != Role::ControlPlane {
-        return;
-    }
-    let mut kept = work.as_written(&section);
-    let mut gone = false;
-    for (key, field) in work.map(&section) {
-        let reason = match key.as_str() {
-            "anonymous-auth" => {
-                let on = match field.node.value() {
-                    Value::Bool(on) => Some(on),
-                    Value::String(text) => text.parse().ok(),
-                    _ => None,
-                };
-                match on {
-                    Some(on) => {
-                        work.draft(AUTHENTICATION, "");
-                        work.imply(AUTHENTICATION, "", &["configuration"], anonymous(on));
-                        work.moved(
-                            &field,
-                            AUTHENTICATION,
-                            "",
-                            &["configuration", "anonymous", "enabled"],
-                        );
-                        gone = true;
-                        if let Value::Object(kept) = &mut kept {
-                            kept.shift_remove(&key);
-                        }
-                        continue;
-                    }
-                    None => "is neither true nor false",
-                }
-            }
-            "authorization-mode" => {
-                let modes = field.node.as_str().unwrap_or("?");
-                if modes
-                    .split(',')
-                    .all(|mode| matches!(mode.trim(), "Node" | "RBAC"))
-                {
-                    work.drop(&field, "it is the default");
-                    gone = true;
-                    if let Value::Object(kept) = &mut kept {
-                        kept.shift_remove(&key);
-                    }
-                    continue;
-                }
-                "names modes that belong into KubeAuthorizerConfig documents"
-            }
-            key if key.starts_with("oidc-") => {
-                "belongs into a KubeAuthenticationConfig, whose `jwt` has to be written by hand"
-            }
-            key if key.starts_with("authentication-config") => {
-                "belongs into a KubeAuthenticationConfig, whose content is in a file here"
-            }
-            key if key.starts_with("authorization-") => {
-                "belongs into KubeAuthorizerConfig documents, which have to be written by hand"
-            }
-            _ => continue,
-        };
-        work.refuse(&field, reason);
-    }
-    if !gone {
-        return;
-    }
-    // The rest goes as a whole.
-    match kept.as_object().is_some_and(|kept| !kept.is_empty()) {
-        true => work.put(&section, SERVER, "", &["extraArgs"], kept),
-        false => {
-            work.draft(SERVER, "");
-            work.taken.push(section.path);
-        }
-    }
-}
-
-fn anonymous(enabled: bool) -> Value {
-    json!({ "anonymous": { "enabled": enabled } })
 }
 
 /// Settings without effect or without equal.
@@ -376,41 +193,5 @@ pub(super) fn images(work: &mut Work<'_>) {
         return;
     }
     work.imply(SERVER, "", &["startupProbes"], false.into());
-    access(work);
-}
-
-/// A document for the API server takes these documents as they are; without one Talos adds what it has always had.
-fn access(work: &mut Work<'_>) {
-    let section = work
-        .draft(SERVER, "")
-        .copies
-        .first()
-        .map(|(from, _)| from.clone());
-    let section = section.unwrap_or_default();
-    match work.existing(AUTHENTICATION, "") {
-        Some((index, _)) => {
-            let line = work.stream.line(index, &[]).unwrap_or(1);
-            let reason = format!(
-                "with a {SERVER} the {AUTHENTICATION} at line {line} would take effect, which it does not now"
-            );
-            work.refuse_at(&section, reason);
-        }
-        None => work.imply(AUTHENTICATION, "", &["configuration"], anonymous(false)),
-    }
-    let kinds: Vec<&str> = work
-        .stream
-        .roots()
-        .filter(|node| node.get("kind").and_then(|kind| kind.as_str()) == Some(AUTHORIZER))
-        .filter_map(|node| node.get("type")?.as_str())
-        .collect();
-    if kinds.is_empty() {
-        if !work.drafts.iter().any(|draft| draft.kind == AUTHORIZER) {
-            default_authorizers(work);
-        }
-    } else if !kinds.contains(&"Node") || !kinds.contains(&"RBAC") {
-        let reason = format!(
-            "with a {SERVER} Talos does not add Node and RBAC to the {AUTHORIZER} documents any more; add them first"
-        );
-        work.refuse_at(&section, reason);
-    }
+    api_server::access(work);
 }

@@ -360,19 +360,140 @@ fn the_api_server_asks_and_authorizes_as_before() {
     refuses(
         &node(
             r#"    apiServer:
-        extraArgs: {oidc-issuer-url: https://a.example, authorization-mode: AlwaysAllow, authentication-config: /x}
+        extraArgs: {oidc-issuer-url: https://a.example, oidc-ca-file: /x, authorization-mode: AlwaysAllow, authentication-config: /x}
         extraVolumes: [{hostPath: /a, mountPath: /b}]
         authorizationConfig: [{type: RBAC, name: r}]
         admissionControl: [{configuration: {}}]
 "#,
         ),
         expect![[r#"
-            line 8: cluster.apiServer.extraArgs.oidc-issuer-url: belongs into a KubeAuthenticationConfig, whose `jwt` has to be written by hand
             line 8: cluster.apiServer.extraArgs.authorization-mode: names modes that belong into KubeAuthorizerConfig documents
             line 8: cluster.apiServer.extraArgs.authentication-config: belongs into a KubeAuthenticationConfig, whose content is in a file here
+            line 8: cluster.apiServer.extraArgs.oidc-ca-file: names a file, and a KubeAuthenticationConfig has the certificates themselves
             line 9: cluster.apiServer.extraVolumes: a KubeAPIServerConfig mounts no folders of the host
             line 10: cluster.apiServer.authorizationConfig: leaves Node out, which Talos adds in the midst of it; name it here first
             line 11: cluster.apiServer.admissionControl[0]: has no `name`
+        "#]],
+    );
+}
+
+#[test]
+fn arguments_for_open_id_connect_become_an_authenticator() {
+    check(
+        &node(
+            r#"    apiServer:
+        image: registry.k8s.io/kube-apiserver:v1.34.0
+        extraArgs:
+            oidc-issuer-url: https://id.example
+            oidc-client-id: kubernetes
+            oidc-groups-claim: groups
+            oidc-groups-prefix: "g:"
+            oidc-required-claim: [hd=example.com]
+"#,
+        ),
+        expect![[r#"
+            machine:
+                type: controlplane
+            cluster: {}
+            ---
+            apiVersion: v1alpha1
+            kind: KubeClusterConfig
+            clusterName: c
+            endpoint: https://10.0.0.1:6443
+            ---
+            apiVersion: v1alpha1
+            kind: KubeAuthenticationConfig
+            configuration:
+                anonymous:
+                    enabled: false
+                jwt:
+                    - issuer:
+                          url: https://id.example
+                          audiences:
+                              - kubernetes
+                      claimMappings:
+                          username:
+                              claim: sub
+                              prefix: https://id.example#
+                          groups:
+                              claim: groups
+                              prefix: 'g:'
+                      claimValidationRules:
+                          - claim: hd
+                            requiredValue: example.com
+            ---
+            apiVersion: v1alpha1
+            kind: KubeAuthorizerConfig
+            name: node
+            type: Node
+            ---
+            apiVersion: v1alpha1
+            kind: KubeAuthorizerConfig
+            name: rbac
+            type: RBAC
+            ---
+            apiVersion: v1alpha1
+            kind: KubeAPIServerConfig
+            image: registry.k8s.io/kube-apiserver:v1.34.0
+            startupProbes: false
+            (with a KubeAuthenticationConfig the API server takes tokens signed with any algorithm for OpenID Connect, not with RS256 only)
+        "#]],
+    );
+    check(
+        &node(
+            r#"    apiServer:
+        image: registry.k8s.io/kube-apiserver:v1.34.0
+        extraArgs: {oidc-issuer-url: https://id.example, oidc-client-id: k, oidc-username-claim: email, v: 2}
+"#,
+        ),
+        expect![[r#"
+            machine:
+                type: controlplane
+            cluster: {}
+            ---
+            apiVersion: v1alpha1
+            kind: KubeClusterConfig
+            clusterName: c
+            endpoint: https://10.0.0.1:6443
+            ---
+            apiVersion: v1alpha1
+            kind: KubeAuthenticationConfig
+            configuration:
+                anonymous:
+                    enabled: false
+                jwt:
+                    - issuer:
+                          url: https://id.example
+                          audiences:
+                              - k
+                      claimMappings:
+                          username:
+                              claim: email
+                              prefix: ""
+            ---
+            apiVersion: v1alpha1
+            kind: KubeAuthorizerConfig
+            name: node
+            type: Node
+            ---
+            apiVersion: v1alpha1
+            kind: KubeAuthorizerConfig
+            name: rbac
+            type: RBAC
+            ---
+            apiVersion: v1alpha1
+            kind: KubeAPIServerConfig
+            image: registry.k8s.io/kube-apiserver:v1.34.0
+            extraArgs:
+                v: 2
+            startupProbes: false
+            (with a KubeAuthenticationConfig the API server takes tokens signed with any algorithm for OpenID Connect, not with RS256 only)
+        "#]],
+    );
+    refuses(
+        &node("    apiServer: {extraArgs: {oidc-client-id: k, oidc-signing-algs: RS256}}\n"),
+        expect![[r#"
+            line 7: cluster.apiServer.extraArgs.oidc-signing-algs: a KubeAuthenticationConfig has no such setting
         "#]],
     );
 }
