@@ -14,8 +14,6 @@ mod lint;
 mod main;
 mod sink;
 mod target;
-#[cfg(test)]
-mod tests;
 mod value;
 
 use crate::Error;
