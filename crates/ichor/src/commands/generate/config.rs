@@ -122,6 +122,11 @@ impl Kind {
 pub(crate) fn run(args: Args, force: bool, session: &mut Session) -> Result<Outcome, Error> {
     let places = places(&args)?;
     let params = params(&args, session)?;
+    if params.kube_span && !params.discovery {
+        session
+            .output
+            .warn("the mesh of --with-kubespan needs --with-cluster-discovery: Talos refuses a config with one alone");
+    }
     let schema = Schema::for_talos(&params.release.contract().to_string());
     let patches = Patches {
         both: input::read(session, &args.config_patch)?,

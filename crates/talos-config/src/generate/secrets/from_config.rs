@@ -1,11 +1,9 @@
 //! Secrets taken out of the machine configuration of a control plane.
 
-use serde_json::Value;
-
 use super::check::{Collector, Found};
 use super::{Encryption, Secrets};
 use crate::generate::Error;
-use crate::machine::{MachineConfig, MachineType};
+use crate::yaml::{Node, Step, Stream};
 
 /// What errors call the configuration.
 const WHAT: &str = "the machine configuration";
@@ -26,11 +24,12 @@ impl Secrets {
     ///
     /// [`Error::Syntax`], [`Error::NotControlPlane`], or [`Error::Secrets`] with all that is missing or damaged.
     pub fn from_config(text: &str) -> Result<FromConfig, Error> {
-        let config = MachineConfig::parse(text).map_err(|source| Error::Syntax { source })?;
-        if config.machine_type() != Some(MachineType::ControlPlane) {
+        let stream = Stream::parse(text).map_err(|source| Error::Syntax { source })?;
+        let config = Config(&stream);
+        let machine_type = config.main("/machine/type").text;
+        if !matches!(machine_type.as_deref(), Some("controlplane" | "init")) {
             return Err(Error::NotControlPlane);
         }
-        let config = Config(&config);
         let mut collector = Collector::default();
         let mut warnings = Vec::new();
         let mut pair = |path: &str, kind: &str| {
@@ -78,22 +77,41 @@ impl Secrets {
     }
 }
 
-struct Config<'a>(&'a MachineConfig);
+struct Config<'a>(&'a Stream);
 
 impl Config<'_> {
     /// Finds a text in the main document.
     fn main(&self, pointer: &str) -> Found {
-        found(
-            pointer.trim_start_matches('/').replace('/', "."),
-            self.0.main().and_then(|main| main.pointer(pointer)),
-        )
+        const KEYS: [&str; 4] = ["machine", "cluster", "debug", "persist"];
+        let main = self
+            .0
+            .roots()
+            .position(|root| !root.contains("kind") && KEYS.iter().any(|key| root.contains(key)));
+        self.found(main, "", pointer)
     }
 
     /// Finds a text in a document of its own, if the configuration has the document.
     fn document(&self, kind: &str, pointer: &str) -> Option<Found> {
-        let document = self.0.document(kind)?;
-        let path = pointer.trim_start_matches('/').replace('/', ".");
-        Some(found(format!("{kind}: {path}"), document.pointer(pointer)))
+        let index = self.position(kind)?;
+        Some(self.found(Some(index), &format!("{kind}: "), pointer))
+    }
+
+    fn position(&self, kind: &str) -> Option<usize> {
+        let is_kind = |root: &Node| root.get("kind").and_then(Node::as_str) == Some(kind);
+        self.0.roots().position(is_kind)
+    }
+
+    fn found(&self, index: Option<usize>, document: &str, pointer: &str) -> Found {
+        let keys: Vec<&str> = pointer.split('/').filter(|key| !key.is_empty()).collect();
+        let node = index
+            .and_then(|index| self.0.root(index))
+            .and_then(|root| root.at(&keys));
+        let steps: Vec<Step> = keys.iter().map(|key| Step::from(*key)).collect();
+        Found {
+            field: format!("{document}{}", keys.join(".")),
+            line: index.and_then(|index| self.0.line(index, &steps)),
+            text: text(node),
+        }
     }
 
     /// Finds an authority: plain PEM in a document of its own, else base64 in the main document.
@@ -111,35 +129,37 @@ impl Config<'_> {
     /// Finds the two encryption secrets.
     fn encryption(&self) -> (Found, Found) {
         const KIND: &str = "KubeEtcdEncryptionConfig";
-        let Some(document) = self.0.document(KIND) else {
+        let Some(index) = self.position(KIND) else {
             return (
                 self.main("/cluster/secretboxEncryptionSecret"),
                 self.main("/cluster/aescbcEncryptionSecret"),
             );
         };
-        let resources = document.pointer("/config/resources");
-        let providers = |name: &str| {
+        let resources = self
+            .0
+            .root(index)
+            .and_then(|root| root.at(&["config", "resources"]));
+        let provider = |name: &str| {
             let secret = resources
-                .and_then(Value::as_array)
                 .into_iter()
-                .flatten()
-                .filter_map(|resource| resource.get("providers")?.as_array())
-                .flatten()
-                .filter_map(|provider| provider.get(name))
-                .find_map(|provider| provider.pointer("/keys/0/secret"));
-            found(format!("{KIND}: the {name} key"), secret)
+                .flat_map(Node::items)
+                .filter_map(|resource| resource.get("providers"))
+                .flat_map(Node::items)
+                .filter_map(|provider| provider.at(&[name, "keys"]))
+                .find_map(|keys| keys.item(0)?.get("secret"));
+            Found {
+                field: format!("{KIND}: the {name} key"),
+                line: self.0.line(index, &["config".into(), "resources".into()]),
+                text: text(secret),
+            }
         };
-        (providers("secretbox"), providers("aescbc"))
+        (provider("secretbox"), provider("aescbc"))
     }
 }
 
-fn found(field: String, value: Option<&Value>) -> Found {
-    let text = value.and_then(Value::as_str);
-    Found {
-        field,
-        line: None,
-        text: text.filter(|text| !text.is_empty()).map(str::to_owned),
-    }
+fn text(node: Option<&Node>) -> Option<String> {
+    let text = node.and_then(Node::as_str);
+    text.filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
 impl Encryption {

@@ -221,11 +221,15 @@ fn what_a_configuration_lacks_is_named_where_it_would_be() {
         .replacen("    privateKey: |", "    other: |", 1)
         .replacen("clusterID:", "x:", 1);
     let error = Secrets::from_config(&text).unwrap_err();
+    let line = |wanted: &str| text.lines().position(|line| line == wanted).unwrap() + 1;
+    // The document starts a line before its kind.
+    let identity = line("kind: DiscoveryIdentityConfig") - 1;
+    let issuer = line("issuer:");
     assert_eq!(
         problems(&error),
         [
-            "DiscoveryIdentityConfig: clusterID is required",
-            "KubeServiceAccountConfig: issuer.privateKey is required",
+            format!("DiscoveryIdentityConfig: clusterID (line {identity}) is required"),
+            format!("KubeServiceAccountConfig: issuer.privateKey (line {issuer}) is required"),
         ]
     );
     let error = Secrets::from_config("machine: {type: controlplane}\n").unwrap_err();
