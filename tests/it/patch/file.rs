@@ -120,3 +120,101 @@ fn a_wrong_patch_is_named() {
     assert_eq!(second.stdout, "");
     refused(&home.run(&["mc", "patch", "/nowhere"]), 2, &["/nowhere"]);
 }
+
+#[test]
+fn all_problems_of_a_patch_are_told_with_file_path_and_line_and_nothing_is_written() {
+    let home = Home::new();
+    let file = home.file("config.yaml", CONFIG);
+    let out = home.file("out.yaml", "as it was\n");
+    let patch = home.file(
+        "wrong.yaml",
+        "machine:\n  bogus: 1\n  certSANs: a\n---\napiVersion: v1alpha1\nkind: UserVolumeConfig\nname: data\nprovisioning:\n  minSize: big\n",
+    );
+    let ran = home.run(&[
+        "mc",
+        "patch",
+        &file,
+        "-p",
+        &format!("@{patch}"),
+        "-o",
+        &out,
+        "--talos-version",
+        "v1.13",
+    ]);
+    refused(
+        &ran,
+        2,
+        &[
+            "config.yaml cannot be patched",
+            "wrong.yaml",
+            "3 problems",
+            "line 2: machine.bogus: no such field",
+            "line 3: machine.certSANs: expected a list, found a string",
+            "line 9: UserVolumeConfig/data: provisioning.minSize: is not a size",
+        ],
+    );
+    assert_eq!(std::fs::read_to_string(&out).unwrap(), "as it was\n");
+}
+
+#[test]
+fn a_json_patch_changes_the_document_that_is_chosen() {
+    let home = Home::new();
+    let text = format!("{CONFIG}---\napiVersion: v1alpha1\nkind: HostnameConfig\nhostname: a\n");
+    let file = home.file("config.yaml", &text);
+    let patch = r#"[{"op": "replace", "path": "/hostname", "value": "b"}]"#;
+    let ran = home.run(&[
+        "mc",
+        "patch",
+        &file,
+        "-p",
+        patch,
+        "--document",
+        "HostnameConfig",
+    ]);
+    done(&ran);
+    assert_eq!(ran.stdout, text.replace("hostname: a", "hostname: b"));
+    let missing = home.run(&[
+        "mc",
+        "patch",
+        &file,
+        "-p",
+        patch,
+        "--document",
+        "LinkConfig/eth0",
+    ]);
+    refused(
+        &missing,
+        2,
+        &["LinkConfig/eth0", "the main document", "HostnameConfig"],
+    );
+}
+
+#[test]
+fn the_version_is_that_of_the_installer_unless_another_is_given() {
+    let home = Home::new();
+    let text = "machine:\n    type: worker\n    install: {image: \"ghcr.io/siderolabs/installer:v1.11.5\"}\n";
+    let file = home.file("config.yaml", text);
+    let patch = "apiVersion: v1alpha1\nkind: HostnameConfig\nhostname: a\n";
+    let ran = home.run(&["mc", "patch", &file, "-p", patch]);
+    refused(
+        &ran,
+        2,
+        &["line 1: document HostnameConfig: no such kind in Talos 1.11.5, Talos 1.13.9 has it"],
+    );
+    done(&home.run(&["mc", "patch", &file, "-p", patch, "--talos-version", "1.13"]));
+}
+
+#[test]
+fn compat_gives_the_official_result() {
+    let home = Home::new();
+    let text = "apiVersion: v1alpha1\nkind: UserVolumeConfig\nname: data\nprovisioning:\n    minSize: 10GiB\n    maxSize: 20GiB\n";
+    let file = home.file("config.yaml", text);
+    let patch = "apiVersion: v1alpha1\nkind: UserVolumeConfig\nname: data\nprovisioning: {maxSize: 50GiB}\n";
+    let patched = text.replace("20GiB", "50GiB");
+    let ours = home.run(&["mc", "patch", &file, "-p", patch]);
+    done(&ours);
+    assert_eq!(ours.stdout, patched);
+    let official = home.run(&["mc", "patch", &file, "-p", patch, "--compat"]);
+    done(&official);
+    assert_eq!(official.stdout, patched.replace("    minSize: 10GiB\n", ""));
+}

@@ -64,8 +64,9 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
     let patches = input::read(session, &args.config_patch)?;
     let make = |current: &Current| {
         let schema = Schema::for_talos(current.talos());
-        let patched = apply(&text, &patches, schema)
-            .map_err(|error| input::invalid(&error).context(format!("{path} cannot be used")))?;
+        let patched = apply(&text, &patches, schema).map_err(|error| {
+            input::refused(&error, &args.config_patch).context(format!("{path} cannot be used"))
+        })?;
         Ok(Made {
             text: patched.text,
             warnings: patched.warnings,

@@ -58,8 +58,8 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
     change::run(session, &target, order, &|current: &Current| {
         let active = current.active()?;
         let schema = Schema::for_talos(current.talos());
-        let patched =
-            apply(&active.text, &patches, schema).map_err(|error| input::invalid(&error))?;
+        let patched = apply(&active.text, &patches, schema)
+            .map_err(|error| input::refused(&error, &sources))?;
         Ok(Made {
             text: patched.text,
             warnings: patched.warnings,

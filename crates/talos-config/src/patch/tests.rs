@@ -8,7 +8,9 @@ use super::*;
 use crate::diff::unified;
 use crate::yaml::{read, write};
 
+mod compat;
 mod properties;
+mod refused;
 
 fn patched(config: &str, patches: &[&str], version: &str) -> Result<Patched, Error> {
     let patches = patches

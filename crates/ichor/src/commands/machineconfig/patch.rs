@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use talos_config::patch::apply;
+use talos_config::patch::{Options, apply_with};
 use talos_config::{Schema, mask};
 
 use crate::commands::patch::input;
@@ -14,7 +14,8 @@ use crate::session::Session;
 
 /// Patch a machine config in a file
 ///
-/// Lines that no patch touches stay as they are, comments included.
+/// Lines that no patch touches stay as they are, comments included. A patch is a strategic merge patch or a JSON Patch;
+/// what is wrong with it is reported together, and then nothing is written.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The file with the machine config, - for standard input
@@ -26,9 +27,16 @@ pub(crate) struct Args {
     /// Write the result to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Allow what this Talos version knows, such as v1.13; the newest that is known if not given
+    /// Allow what this Talos version knows, such as v1.13; if not given, the version of the config's installer image, else
+    /// the newest that is known
     #[arg(long, value_name = "VERSION")]
     talos_version: Option<String>,
+    /// The document that JSON Patches change, as KIND or KIND/NAME; the main one if not given
+    #[arg(long, value_name = "KIND[/NAME]")]
+    document: Option<String>,
+    /// Do exactly what the official tool of the Talos version does, defects and refusals included
+    #[arg(long)]
+    compat: bool,
     /// How to print the result: table (the text itself) or json
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     format: Format,
@@ -49,12 +57,14 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
     let text = input::text_of(session, &path)?;
     session.output.learn_secrets_of(&text);
     let patches = input::read(session, &args.patch)?;
-    let schema = args
-        .talos_version
-        .as_deref()
-        .map_or_else(Schema::newest, Schema::for_talos);
-    let patched = apply(&text, &patches, schema)
-        .map_err(|error| input::invalid(&error).context(format!("{path} cannot be patched")))?;
+    let options = Options {
+        schema: args.talos_version.as_deref().map(Schema::for_talos),
+        compat: args.compat,
+        document: args.document,
+    };
+    let patched = apply_with(&text, &patches, &options).map_err(|error| {
+        input::refused(&error, &args.patch).context(format!("{path} cannot be patched"))
+    })?;
     let output = &mut session.output;
     if !output.format().is_json() {
         for warning in &patched.warnings {
@@ -62,7 +72,11 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
         }
     }
     if let Some(path) = args.output {
-        files::write(&path, patched.text.as_bytes(), Access::Everyone)?;
+        let access = match mask::text(&patched.text) == patched.text {
+            true => Access::Everyone,
+            false => Access::Owner,
+        };
+        files::write(&path, patched.text.as_bytes(), access)?;
         return Ok(Outcome::Done);
     }
     if output.format().is_json() {

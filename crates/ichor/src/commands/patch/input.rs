@@ -66,6 +66,16 @@ pub(crate) fn invalid(error: &talos_config::Error) -> Error {
     Error::of(Code::Invalid, error)
 }
 
+/// Makes the error for patches that a configuration refuses: the file of the patch is named where it came from one.
+pub(crate) fn refused(error: &talos_config::Error, sources: &[String]) -> Error {
+    if let talos_config::Error::InPatch { number, source } = error
+        && let Some(path) = sources.get(number - 1).and_then(|source| file_of(source))
+    {
+        return invalid(source).context(format!("patch {path}"));
+    }
+    invalid(error)
+}
+
 /// Returns the file that an argument names.
 fn file_of(source: &str) -> Option<&str> {
     if let Some(path) = source.strip_prefix('@') {
