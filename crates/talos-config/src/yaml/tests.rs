@@ -436,6 +436,28 @@ fn forms_that_are_not_edited_in_place_are_read_and_copied() {
 }
 
 #[test]
+fn content_behind_an_end_mark_or_a_block_of_lines_stays_where_it_is() {
+    for text in [
+        "...\nadded:\n    list:\n    - x\n",
+        "k:\n  - x\n  - ? q\n  - 5\n",
+        "- |\n - c\n  ",
+        "k: |2-\n\n    ",
+        "- \n    |+\n\n\n# x\n",
+        "- !t 0!t : \n    !!str ",
+    ] {
+        let mut stream = Stream::parse(text).unwrap();
+        assert_eq!(stream.to_string(), text);
+        let root = stream.root_mut(0).unwrap();
+        match root.kind() {
+            Kind::List => root.push(json!("new")),
+            _ => root.set("new", json!(1)),
+        }
+        let want = root.value();
+        assert_eq!(read(&stream.to_string()).unwrap(), want, "{text:?}");
+    }
+}
+
+#[test]
 fn a_tag_stays_while_what_it_is_on_changes() {
     check(
         "a: !!map # t\n  b: 1\nc: &c !!str 5\nd: !x\n",

@@ -150,9 +150,13 @@ impl<'a> Builder<'a> {
                 (Data::Alias(target), form, item.span.end)
             }
             Token::Scalar(text, style) => {
-                let span = from..self.scalar_end(from, style, &item.span);
+                let end = match style {
+                    // What is not there has no place of its own.
+                    ScalarStyle::Plain if item.span.is_empty() => from,
+                    _ => self.scalar_end(from, style, &item.span)?,
+                };
+                let span = from..end;
                 let value = resolve::value(&text, style, item.tag.as_ref());
-                let end = span.end;
                 (Data::Scalar(value), Form::Plain(span, quote(style)), end)
             }
             Token::Start {
@@ -258,7 +262,7 @@ impl<'a> Builder<'a> {
         let lead = cursor..name.start;
         let keep = self.keep(&lead);
         let below = self.own_line(&item);
-        let is_absent = item.span.is_empty() && matches!(item.token, Token::Scalar(..));
+        let is_absent = item.is_absent();
         let start = match (below, item.property) {
             (true, property) => self.line_end(property.unwrap_or(name.end).max(name.end)),
             (false, None) if is_absent => name.end,
@@ -318,12 +322,16 @@ impl<'a> Builder<'a> {
                     key
                 }
             };
+            self.skip_marks(self.text.len());
             let item = self.events.item()?;
-            let from = match item.span.is_empty() {
+            let item = self.at_dash(item, self.last);
+            let from = match item.is_absent() {
                 true => self.last,
                 false => self.content(&item, self.last),
             };
-            let (node, _) = self.node(item, from, 0)?;
+            let property = item.property.map(|at| self.skip_word(at));
+            let (node, end) = self.node(item, from, 0)?;
+            self.last = property.unwrap_or(end).max(end);
             let mut child = Child::fresh(key, node.value());
             child.merge = merge;
             if merge {

@@ -31,6 +31,13 @@ pub(super) struct Item<'a> {
     pub(super) property: Option<usize>,
 }
 
+impl Item<'_> {
+    /// Returns whether nothing is written where a value could stand.
+    pub(super) fn is_absent(&self) -> bool {
+        self.span.is_empty() && matches!(self.token, Token::Scalar(_, ScalarStyle::Plain))
+    }
+}
+
 /// A mark between documents.
 pub(super) enum Mark {
     /// A document starts, with or without a line `---`.

@@ -40,7 +40,7 @@ impl Builder<'_> {
                 let start = self.skip_blank(cursor);
                 (start..start, item)
             };
-            let is_absent = item.span.is_empty() && matches!(item.token, Token::Scalar(..));
+            let is_absent = item.is_absent();
             let from = match item.property {
                 None if is_absent => name.end,
                 Some(at) if is_absent => self.skip_word(at),

@@ -9,21 +9,33 @@ use crate::yaml::node::{Data, Node};
 
 impl Builder<'_> {
     /// Returns where a scalar ends: blank lines below a block of lines belong to it only if it keeps them.
-    pub(super) fn scalar_end(&self, from: usize, style: ScalarStyle, span: &Span) -> usize {
+    pub(super) fn scalar_end(
+        &self,
+        from: usize,
+        style: ScalarStyle,
+        span: &Span,
+    ) -> Result<usize, Error> {
         if !matches!(style, ScalarStyle::Literal | ScalarStyle::Folded) {
-            return span.end.max(from);
+            return Ok(span.end.max(from));
         }
         let header = self.text[from..].lines().next().unwrap_or_default();
         let header = header.split(" #").next().unwrap_or_default();
-        let end = span.end.max(from);
-        if !header.contains('+') {
-            let trimmed = self.text[from..end].trim_end();
-            return self.line_end(from + trimmed.len());
+        // The parser may take in the indentation of what follows, and blanks at the end of the text.
+        let mut end = span.end.max(from);
+        let line = self.line_start(end).max(from);
+        let is_blank = self.text[line..end].trim().is_empty();
+        let keeps = header.contains('+');
+        if keeps && is_blank && line < end && end == self.text.len() {
+            return Err(self.unsupported(end, "a last line of blanks in a block that keeps them"));
         }
-        match self.at_line_start(end) || end == self.text.len() {
-            true => end,
-            false => self.line_start(end).max(self.line_end(from)),
+        if is_blank && end < self.text.len() {
+            end = line;
         }
+        if keeps {
+            return Ok(end.max(self.line_end(from)));
+        }
+        let trimmed = self.text[from..end].trim_end_matches(['\n', '\r']);
+        Ok(self.line_end(from + trimmed.len()))
     }
 
     /// Returns where something other than white space and comments stands, at `at` or behind.
