@@ -37,6 +37,7 @@ const VERBS: &[&str] = &[
     "reboot",
     "service",
     "upgrade-k8s",
+    "validate",
     "version",
 ];
 
@@ -112,6 +113,9 @@ fn values(flag: &Flag<'_>) -> Vec<String> {
     match flag.kind {
         // A machine config is in no other.
         _ if flag.name == "namespace" => vec!["config".to_owned()],
+        _ if flag.command == "validate" && flag.name == "mode" => {
+            ["metal", "cloud", "container"].map(str::to_owned).to_vec()
+        }
         // What the table calls the default of these is prose of the help text.
         _ if flag.default.starts_with("is ") => sample(flag.kind),
         _ if flag.kind.contains(", ") => flag.kind.split(", ").map(str::to_owned).collect(),
