@@ -1,10 +1,14 @@
 //! From text to tree, in one pass over the events of the parser.
 
+mod block;
 mod builder;
+mod documents;
 mod events;
 mod flow;
 mod lines;
 mod resolve;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 

@@ -4,12 +4,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use granit_parser::ScalarStyle;
-use serde_json::Value;
 
-use super::events::{Events, Item, Mark, Token};
+use super::events::{Events, Item, Token};
 use super::resolve;
 use crate::Error;
-use crate::yaml::layout::{Document, Form, Place, Quote, Span};
+use crate::yaml::layout::{Form, Quote};
 use crate::yaml::node::{Child, Data, Node};
 
 /// Builds the documents of a text.
@@ -17,7 +16,7 @@ pub(super) struct Builder<'a> {
     pub(super) text: &'a str,
     pub(super) events: Events<'a>,
     /// What the anchors of the document name, and how many values that is.
-    anchors: HashMap<usize, (Arc<Node>, usize)>,
+    pub(super) anchors: HashMap<usize, (Arc<Node>, usize)>,
     /// Where the last scalar or bracket ended.
     pub(super) last: usize,
     /// Columns by which the first nested mapping is indented.
@@ -41,70 +40,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Builds all documents; their pieces tile the text.
-    pub(super) fn documents(&mut self) -> Result<Vec<Document>, Error> {
-        let mut documents: Vec<Document> = Vec::new();
-        // Where the document that is being read starts, if a `...` told.
-        let mut from = Some(0);
-        loop {
-            let marker = match self.events.mark()? {
-                Mark::Start(marker) => marker,
-                Mark::End(span) => {
-                    from = (!span.is_empty()).then(|| self.line_end(span.end));
-                    continue;
-                }
-                Mark::Finished => break,
-            };
-            let start = from.take().unwrap_or(marker.start);
-            if let Some(previous) = documents.last_mut() {
-                close(previous, start);
-            }
-            self.anchors.clear();
-            let document = self.document(start, marker)?;
-            documents.push(document);
-        }
-        match documents.last_mut() {
-            Some(last) => close(last, self.text.len()),
-            None if self.text.is_empty() => {}
-            None => documents.push(empty_document(0..self.text.len())),
-        }
-        Ok(documents)
-    }
-
-    fn document(&mut self, from: usize, marker: Span) -> Result<Document, Error> {
-        let item = self.events.item()?;
-        let item = self.at_dash(item, marker.end);
-        let is_null = match &item.token {
-            Token::Scalar(text, style) => {
-                item.anchor.is_none()
-                    && resolve::value(text, *style, item.tag.as_ref()) == Value::Null
-            }
-            _ => false,
-        };
-        if is_null {
-            return Ok(empty_document(from..item.span.end.max(marker.end)));
-        }
-        // The lines above a block root belong to its first child; the `---` line and those of a tag do not.
-        let head = item
-            .property
-            .max((!marker.is_empty()).then_some(marker.end));
-        let start = match (self.own_line(&item), head) {
-            (true, Some(head)) => self.line_end(head),
-            (true, None) => from,
-            (false, _) => self.content(&item, marker.end),
-        };
-        self.in_order(&[from, start])?;
-        let (mut root, end) = self.node(item, start, 0)?;
-        self.keep_head(&mut root);
-        Ok(Document {
-            prefix: Some(from..start),
-            root,
-            suffix: end.max(start)..end.max(start),
-        })
-    }
-
     /// Lets a list of lines start at its first dash: where it stands below its key, the parser names its first item.
-    fn at_dash(&self, mut item: Item<'a>, from: usize) -> Item<'a> {
+    pub(super) fn at_dash(&self, mut item: Item<'a>, from: usize) -> Item<'a> {
         if let Token::Start {
             is_mapping: false,
             in_flow: false,
@@ -116,14 +53,14 @@ impl<'a> Builder<'a> {
     }
 
     /// Returns whether a value is a collection of lines that starts on a line of its own.
-    fn own_line(&self, item: &Item<'_>) -> bool {
+    pub(super) fn own_line(&self, item: &Item<'_>) -> bool {
         let start = item.span.start;
         matches!(item.token, Token::Start { in_flow: false, .. })
             && self.text[self.line_start(start)..start].trim().is_empty()
     }
 
     /// Returns where the text of a value starts, somewhere behind `from`.
-    fn content(&self, item: &Item<'_>, from: usize) -> usize {
+    pub(super) fn content(&self, item: &Item<'_>, from: usize) -> usize {
         match &item.token {
             // The parser tells where the content starts, not the mark before it.
             Token::Scalar(_, ScalarStyle::Literal | ScalarStyle::Folded) => {
@@ -183,184 +120,6 @@ impl<'a> Builder<'a> {
             self.anchors.insert(id, (Arc::new(node.clone()), size));
         }
         Ok((node, end))
-    }
-
-    fn block_mapping(
-        &mut self,
-        start: usize,
-        from: usize,
-        parent: usize,
-    ) -> Result<(Data, Form, usize), Error> {
-        let column = start - self.line_start(start);
-        self.learn(true, column, parent, from);
-        let mut keys = Keys::default();
-        let mut children: Vec<Child> = Vec::new();
-        let mut cursor = from;
-        loop {
-            let item = self.events.item()?;
-            if matches!(item.token, Token::End) {
-                break;
-            }
-            let at = item.span.start;
-            let is_word = self.is_word(&item) && self.skip_blank(cursor) == at;
-            let (key, merge) = self.key(item)?;
-            keys.add(self, &key, merge, at)?;
-            let colon = self.skip_spaces(self.last);
-            if !is_word || self.text.as_bytes().get(colon) != Some(&b':') {
-                return self.opaque_mapping(children, (key, merge), keys, from);
-            }
-            let mut child = self.block_child(cursor, at..colon + 1, column)?;
-            cursor = child.place.as_ref().map_or(cursor, |place| place.tail.end);
-            (child.key, child.merge) = (key, merge);
-            self.check_merge(&child)?;
-            children.push(child);
-        }
-        Ok((Data::Mapping(children), block(column), cursor))
-    }
-
-    fn block_list(
-        &mut self,
-        start: usize,
-        from: usize,
-        parent: usize,
-    ) -> Result<(Data, Form, usize), Error> {
-        let column = start - self.line_start(start);
-        self.learn(false, column, parent, from);
-        let mut children = Vec::new();
-        let mut cursor = from;
-        loop {
-            let item = self.events.item()?;
-            if matches!(item.token, Token::End) {
-                break;
-            }
-            let dash = self.skip_blank(cursor);
-            if self.text.as_bytes().get(dash) != Some(&b'-') {
-                return Err(self.unsupported(dash, "this form of list"));
-            }
-            let child = self.child_of(item, cursor, dash..dash + 1, column)?;
-            cursor = child.place.as_ref().map_or(cursor, |place| place.tail.end);
-            children.push(child);
-        }
-        Ok((Data::List(children), block(column), cursor))
-    }
-
-    /// Builds the value of an entry that has lines of its own; `cursor` is where the previous one ended.
-    fn block_child(&mut self, cursor: usize, name: Span, column: usize) -> Result<Child, Error> {
-        let item = self.events.item()?;
-        self.child_of(item, cursor, name, column)
-    }
-
-    fn child_of(
-        &mut self,
-        item: Item<'a>,
-        cursor: usize,
-        name: Span,
-        column: usize,
-    ) -> Result<Child, Error> {
-        self.in_order(&[cursor, name.start, name.end])?;
-        let item = self.at_dash(item, name.end);
-        let lead = cursor..name.start;
-        let keep = self.keep(&lead);
-        let below = self.own_line(&item);
-        let is_absent = item.is_absent();
-        let start = match (below, item.property) {
-            (true, property) => self.line_end(property.unwrap_or(name.end).max(name.end)),
-            (false, None) if is_absent => name.end,
-            (false, Some(at)) if is_absent => self.skip_word(at),
-            (false, _) => self.content(&item, name.end),
-        };
-        self.in_order(&[name.end, start])?;
-        let mut comment = self.comment(name.end..self.line_end(name.end).min(start));
-        let (node, end) = self.node(item, start, column)?;
-        self.in_order(&[start, end])?;
-        let tail = match below || self.at_line_start(end) {
-            true => end..end,
-            false => end..self.line_end(end),
-        };
-        if !below && !tail.is_empty() {
-            comment = self.comment(tail.clone()).or(comment);
-        }
-        let place = Place {
-            lead,
-            gap: name.end..start,
-            name,
-            tail,
-            comment,
-            keep,
-        };
-        Ok(Child {
-            key: String::new(),
-            merge: false,
-            value: node,
-            place: Some(place),
-            before: Vec::new(),
-        })
-    }
-
-    /// Reads the rest of a mapping that is written with `?` or another form that is copied, never edited in place.
-    fn opaque_mapping(
-        &mut self,
-        children: Vec<Child>,
-        (key, merge): (String, bool),
-        mut keys: Keys,
-        from: usize,
-    ) -> Result<(Data, Form, usize), Error> {
-        let mut entries: Vec<Child> = children.into_iter().map(Child::without_place).collect();
-        let mut next = Some((key, merge));
-        loop {
-            let (key, merge) = match next.take() {
-                Some(key) => key,
-                None => {
-                    let item = self.events.item()?;
-                    if matches!(item.token, Token::End) {
-                        self.skip_marks(item.span.start);
-                        break;
-                    }
-                    let at = item.span.start;
-                    let key = self.key(item)?;
-                    keys.add(self, &key.0, key.1, at)?;
-                    key
-                }
-            };
-            self.skip_marks(self.text.len());
-            let item = self.events.item()?;
-            let item = self.at_dash(item, self.last);
-            let from = match item.is_absent() {
-                true => self.last,
-                false => self.content(&item, self.last),
-            };
-            let property = item.property.map(|at| self.skip_word(at));
-            let (node, end) = self.node(item, from, 0)?;
-            self.last = property.unwrap_or(end).max(end);
-            let mut child = Child::fresh(key, node.value());
-            child.merge = merge;
-            if merge {
-                child.value = node;
-            }
-            self.check_merge(&child)?;
-            entries.push(child);
-        }
-        let end = match self.at_line_start(self.last) {
-            true => self.last,
-            false => self.line_end(self.last),
-        };
-        // What a `<<` brought in is written out: the text is copied or written anew as a whole.
-        let whole = Node {
-            data: Data::Mapping(entries),
-            form: Form::Opaque(from..end),
-            anchor: None,
-        };
-        Ok((Node::from(whole.value()).data, whole.form, end))
-    }
-
-    /// Takes in the marks of an entry without a value that stand before `end`.
-    fn skip_marks(&mut self, end: usize) {
-        while let at = self.skip_blank(self.last)
-            && at < end
-            && matches!(self.text.as_bytes().get(at), Some(b':' | b'?'))
-        {
-            self.last = at + 1;
-        }
     }
 
     /// Returns whether a key is a plain or quoted word, without anchor, tag or `?`.
@@ -429,40 +188,6 @@ impl Keys {
             column: builder.text[start..at].chars().count() as u64 + 1,
             message: format!("duplicate key {key:?}"),
         })
-    }
-}
-
-/// Makes a document that holds nothing but comments and markers.
-fn empty_document(tile: Span) -> Document {
-    let end = tile.end..tile.end;
-    let root = Node {
-        data: Data::Scalar(Value::Null),
-        form: Form::Opaque(end.clone()),
-        anchor: None,
-    };
-    Document {
-        prefix: Some(tile),
-        root,
-        suffix: end,
-    }
-}
-
-/// Ends a document where the next one starts.
-fn close(document: &mut Document, end: usize) {
-    match (&document.root.data, &mut document.prefix) {
-        (Data::Scalar(Value::Null), Some(prefix)) => {
-            prefix.end = prefix.end.max(end);
-            document.root.form = Form::Opaque(prefix.end..prefix.end);
-            document.suffix = prefix.end..prefix.end;
-        }
-        _ => document.suffix.end = document.suffix.end.max(end),
-    }
-}
-
-fn block(column: usize) -> Form {
-    Form::Block {
-        column,
-        after: Vec::new(),
     }
 }
 
