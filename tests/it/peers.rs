@@ -2,6 +2,7 @@
 
 mod config;
 mod generation;
+mod migration;
 mod official_client;
 mod official_server;
 mod patches;

@@ -48,7 +48,19 @@ func network(provider config.Provider, found object) {
 			ports[port.Master()] = append(ports[port.Master()], name)
 		}
 
-		links[name] = deviceLink(device)
+		link := deviceLink(device)
+		links[name] = link
+
+		if bond := device.Bond(); bond != nil && len(bond.Selectors()) > 0 {
+			members, _ := link["links"].([]any)
+			for range bond.Selectors() {
+				members = append(members, fmt.Sprintf("selected %d", selected))
+				selected++
+			}
+
+			link["links"] = members
+		}
+
 		oldDHCP(name, device.DHCP(), device.DHCPOptions(), dhcp)
 		oldShared(name, device.VIPConfig(), shared)
 
@@ -73,7 +85,14 @@ func network(provider config.Provider, found object) {
 	}
 
 	for _, document := range provider.NetworkCommonLinkConfigs() {
-		links[called(document.Name())] = documentLink(document)
+		link := documentLink(document)
+		links[called(document.Name())] = link
+
+		if members, ok := link["links"].([]any); ok {
+			for i, member := range members {
+				members[i] = called(fmt.Sprint(member))
+			}
+		}
 	}
 
 	for _, document := range provider.NetworkDHCPv4Configs() {
