@@ -244,7 +244,7 @@ impl Node {
     }
 
     /// Writes the entries that a `<<` brought in as the mapping's own.
-    fn unmerge(&mut self) {
+    pub(super) fn unmerge(&mut self) {
         let inherited: Vec<(String, Value)> = match &self.data {
             Data::Mapping(children) => self
                 .entries()

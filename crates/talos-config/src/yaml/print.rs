@@ -93,6 +93,7 @@ impl Printer<'_> {
 
     /// Prints a node that stood in the text; `compact` if its first child goes on the line that is being written.
     fn node(&mut self, node: &Node, compact: bool) {
+        let node = &*self.unmerged(node);
         match (&node.form, &node.data) {
             (Form::Block { column, after }, Data::Mapping(children) | Data::List(children)) => {
                 for (index, child) in children.iter().enumerate() {

@@ -270,6 +270,23 @@ fn aliases_keep_their_meaning_when_their_anchor_changes() {
 }
 
 #[test]
+fn what_a_merge_key_brought_in_is_written_out_when_its_anchor_changes() {
+    check(
+        "a: &x {k: 1, l: 2}\nb:\n  # why\n  <<: *x\n  l: 3\nc: {<<: *x, m: 4}\n",
+        |root| {
+            root.get_mut("a").unwrap().remove("k");
+        },
+        &expect![[r#"
+            a: &x {l: 2}
+            b:
+              l: 3
+              k: 1
+            c: {m: 4, k: 1, l: 2}
+        "#]],
+    );
+}
+
+#[test]
 fn a_file_without_a_last_line_break_stays_one() {
     check("a: 1", |root| root.set("a", json!(2)), &expect!["a: 2"]);
     check(

@@ -1,11 +1,28 @@
 //! Aliases that no longer mean what they meant when the text was read.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
+use super::Printer;
 use crate::yaml::layout::{Document, Form};
-use crate::yaml::node::{Data, Node};
+use crate::yaml::node::{Child, Data, Node};
+
+impl Printer<'_> {
+    /// Returns a mapping with what a `<<` brought in written as its own, where the alias does not mean that any more.
+    pub(super) fn unmerged<'n>(&self, node: &'n Node) -> Cow<'n, Node> {
+        let is_broken = |child: &Child| child.merge && self.is_fresh(&child.value);
+        match &node.data {
+            Data::Mapping(children) if children.iter().any(is_broken) && !node.is_empty() => {
+                let mut own = node.clone();
+                own.unmerge();
+                Cow::Owned(own)
+            }
+            _ => Cow::Borrowed(node),
+        }
+    }
+}
 
 /// Finds the aliases whose anchor was changed or removed since.
 pub(super) fn broken_aliases(documents: &[Document]) -> HashSet<usize> {
