@@ -47,6 +47,11 @@ const SCHEMAS: &[(&str, Make)] = &[
     ("kubeconfig", of::<kubeconfig::Written>),
     ("logs", of::<Report<logs::Log>>),
     ("logs ndjson", of::<logs::Line>),
+    ("machineconfig diff", of::<machineconfig::diff::DiffData>),
+    (
+        "machineconfig diff patches",
+        of::<machineconfig::diff::PatchesData>,
+    ),
     ("machineconfig gen", of::<generate::Generated>),
     (
         "machineconfig migrate",

@@ -15,7 +15,7 @@ pub(super) fn of(stream: &Stream, root: &Node, fields: Option<&'static Field>) -
 
 /// Returns the value of a document as it stands, with the text that was written where a field is text.
 pub(super) fn as_written(stream: &Stream, node: &Node, field: Option<&'static Field>) -> Value {
-    match (node.kind(), field.map(|field| field.shape)) {
+    match (node.kind(), field) {
         (Kind::Mapping, _) => Value::Object(
             node.entries()
                 .map(|(key, node)| {
@@ -30,7 +30,12 @@ pub(super) fn as_written(stream: &Stream, node: &Node, field: Option<&'static Fi
                 .map(|item| as_written(stream, item, element))
                 .collect()
         }
-        (Kind::Scalar, Some(shape @ (Shape::Text | Shape::Url))) => scalar(stream, node, shape),
+        (Kind::Scalar, Some(field)) if field.shape != Shape::Bool => {
+            match scalar(stream, node, field) {
+                text @ Value::String(_) => text,
+                _ => node.value(),
+            }
+        }
         _ => node.value(),
     }
 }
@@ -61,7 +66,7 @@ fn meant(stream: &Stream, node: &Node, field: &'static Field) -> Option<Value> {
             .items()
             .map(|item| inside(stream, item, field))
             .collect(),
-        (Kind::Scalar, shape) => scalar(stream, node, shape),
+        (Kind::Scalar, _) => scalar(stream, node, field),
         _ => free(node),
     };
     // An absent list or map and an empty one are the same, whatever the field is.
@@ -95,11 +100,12 @@ fn inside(stream: &Stream, node: &Node, field: &'static Field) -> Value {
     }
 }
 
-fn scalar(stream: &Stream, node: &Node, shape: Shape) -> Value {
+fn scalar(stream: &Stream, node: &Node, field: &Field) -> Value {
     let value = free(node);
-    match (shape, &value) {
+    let is_text = matches!(field.shape, Shape::Text | Shape::Url) || field.of.starts_with("text(");
+    match (field.shape, &value) {
         // A field of text is what was written.
-        (Shape::Text | Shape::Url, Value::Number(_) | Value::Bool(_)) => {
+        (_, Value::Number(_) | Value::Bool(_)) if is_text => {
             let written = stream.written(node).map(str::to_owned);
             Value::String(written.unwrap_or_else(|| value.to_string()))
         }

@@ -90,7 +90,11 @@ impl<'a> Planner<'a> {
             }
             (Value::Array(old), Value::Array(new)) => {
                 let items = self.list(old, new, field);
-                items.map(|items| Plan::merging(key, Value::Array(items)))
+                items.map(|items| match items.is_empty() {
+                    // The same elements in another order, where the order means nothing.
+                    true => Plan::default(),
+                    false => Plan::merging(key, Value::Array(items)),
+                })
             }
             _ if self.overwrites(old, new, field) => Some(Plan::merging(key, new.clone())),
             _ => None,

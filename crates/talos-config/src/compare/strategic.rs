@@ -91,6 +91,17 @@ fn made(a: &str, texts: &[String], schema: Schema) -> Result<Stream, Error> {
     Stream::parse(&patched.text)
 }
 
+/// Returns whether a part of a patch deletes and does nothing else.
+fn only_deletes(value: &Value) -> bool {
+    match value {
+        Value::Object(map) => {
+            map.contains_key("$patch") || (!map.is_empty() && map.values().all(only_deletes))
+        }
+        Value::Array(items) => !items.is_empty() && items.iter().all(only_deletes),
+        _ => false,
+    }
+}
+
 /// Returns whether the Talos version has not what a patch would say, which no other patch changes.
 fn is_unknown(error: &Error) -> bool {
     match error {
@@ -145,7 +156,19 @@ impl Wanted {
             return;
         }
         let mut planner = Planner::new(self.schema, anew);
-        let plan = planner.mapping(old.map(), new.map(), old.fields);
+        let mut plan = planner.mapping(old.map(), new.map(), old.fields);
+        // Beside deletions alone the version of the main document is passed over.
+        if old.identity.is_main()
+            && plan.now.len() > 1
+            && plan.now.get("version").is_some_and(Value::is_string)
+            && plan
+                .now
+                .iter()
+                .all(|(key, value)| key == "version" || only_deletes(value))
+            && let Some(version) = plan.now.shift_remove("version")
+        {
+            plan.later.insert("version".to_owned(), version);
+        }
         for (body, documents) in [(plan.now, now), (plan.later, later)] {
             if body.is_empty() {
                 continue;
