@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use talos_pki::{Authority, PrivateKey};
+use talos_pki::{Authority, Certificate, PrivateKey};
 
 use super::{Encryption, KeyPair};
 use crate::generate::Problem;
@@ -67,16 +67,22 @@ impl Collector {
         if self.problems.len() > before || pair.crt.is_empty() || pair.key.is_empty() {
             return pair;
         }
-        if let Err(error) = PrivateKey::from_pem(&pair.key) {
-            self.say(&key_place, &format!("cannot be read: {error}"));
-        } else if let Err(error) = Authority::from_pem(&pair.crt, &pair.key) {
-            let reason = match error {
-                talos_pki::Error::KeyMismatch { .. } => {
-                    format!("does not belong to {}", key_place.field)
-                }
-                error => format!("cannot be used: {error}"),
-            };
-            self.say(&crt_place, &reason);
+        let key = match PrivateKey::from_pem(&pair.key) {
+            Ok(key) => key,
+            Err(error) => {
+                self.say(&key_place, &format!("cannot be read: {error}"));
+                return pair;
+            }
+        };
+        let made = Certificate::many_from_pem(&pair.crt)
+            .and_then(|mut found| Authority::new(found.swap_remove(0), key));
+        match made {
+            Ok(_) => {}
+            Err(talos_pki::Error::KeyMismatch { .. }) => {
+                let reason = format!("does not belong to {}", key_place.field);
+                self.say(&crt_place, &reason);
+            }
+            Err(error) => self.say(&crt_place, &format!("cannot be used: {error}")),
         }
         pair
     }
