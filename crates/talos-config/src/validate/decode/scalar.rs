@@ -214,14 +214,18 @@ fn word(text: &str, of: &str) -> Result<(), Cow<'static, str>> {
             "unicast",
             "multicast",
             "broadcast",
-            "arp",
             "magic",
             "magicsecure",
             "filter",
         ],
         _ => return Ok(()),
     };
-    match words.iter().any(|word| word.eq_ignore_ascii_case(text)) {
+    let known = match of {
+        // It is written as it is spelled, or not at all.
+        "FailOverMAC" => text.is_empty() || words.contains(&text),
+        _ => words.iter().any(|word| word.eq_ignore_ascii_case(text)),
+    };
+    match known {
         true => Ok(()),
         false => Err(format!("is not one of {}", words.join(", ")).into()),
     }

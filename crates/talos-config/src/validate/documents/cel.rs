@@ -49,6 +49,6 @@ fn types_well(text: &str, variables: Variables, version: &'static str) -> Result
     };
     match read::expression(text, variables, version)? {
         found if found == expected => Ok(()),
-        found => Err(format!("the expression gives a {found}, not a {expected}")),
+        found => Err(format!("the expression gives {found}, not {expected}")),
     }
 }

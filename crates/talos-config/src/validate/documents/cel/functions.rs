@@ -113,8 +113,7 @@ pub(super) fn operator(sign: &str, left: &Type, right: &Type) -> Option<Type> {
             let ordered = |kind: &Type| {
                 !matches!(
                     kind,
-                    Type::Null
-                        | Type::Kind
+                    Type::Kind
                         | Type::List(_)
                         | Type::Map(..)
                         | Type::Optional(_)
@@ -133,9 +132,12 @@ pub(super) fn operator(sign: &str, left: &Type, right: &Type) -> Option<Type> {
 }
 
 fn arithmetic(sign: &str, left: &Type, right: &Type) -> Option<Type> {
-    use Type::{Any, Bytes, Double, Duration, Int, List, Text, Timestamp, Uint};
+    use Type::{Any, Bytes, Double, Duration, Int, List, Null, Text, Timestamp, Uint};
     match (sign, left, right) {
         (_, Any, Any) => Some(Any),
+        // Null stands for a duration or a point in time, too.
+        ("+" | "-", Null, Null | Any | Duration | Timestamp)
+        | ("+" | "-", Any | Duration | Timestamp, Null) => Some(Any),
         ("+", Timestamp, Duration) | ("+", Duration, Timestamp) | ("-", Timestamp, Duration) => {
             Some(Timestamp)
         }

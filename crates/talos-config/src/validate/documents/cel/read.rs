@@ -59,6 +59,15 @@ impl<'a> Reader<'a> {
         found
     }
 
+    /// Takes a sign as often as it comes, and returns whether that is odd: two of a kind mean nothing.
+    fn takes_odd(&mut self, sign: &str) -> bool {
+        let mut odd = false;
+        while self.take(sign) {
+            odd = !odd;
+        }
+        odd
+    }
+
     /// Takes one of some signs, if it is next.
     fn take_of(&mut self, signs: &[&'static str]) -> Option<&'static str> {
         signs.iter().copied().find(|sign| self.take(sign))
@@ -98,7 +107,7 @@ impl<'a> Reader<'a> {
                 self.expect(":")?;
                 let no = self.expression()?;
                 self.selected = false;
-                let message = format!("`?:` chooses between a {yes} and a {no}");
+                let message = format!("`?:` chooses between {yes} and {no}");
                 yes.either(no).ok_or(message)?
             }
             false => condition,
@@ -169,19 +178,17 @@ impl<'a> Reader<'a> {
     fn operator(&mut self, sign: &str, left: &Type, right: &Type) -> Result<Type, String> {
         self.selected = false;
         functions::operator(sign, left, right)
-            .ok_or_else(|| format!("`{sign}` does not work on a {left} and a {right}"))
+            .ok_or_else(|| format!("`{sign}` does not work on {left} and {right}"))
     }
 
     fn unary(&mut self) -> Result<Type, String> {
-        if self.take("!") {
-            while self.take("!") {}
+        if self.takes_odd("!") {
             let found = self.member()?;
             expect_bool(&found, "!")?;
             self.selected = false;
             return Ok(Type::Bool);
         }
-        if self.take("-") {
-            while self.take("-") {}
+        if self.takes_odd("-") {
             if *self.token() == Token::Lowest {
                 self.next += 1;
                 return Ok(Type::Int);
@@ -190,7 +197,7 @@ impl<'a> Reader<'a> {
             self.selected = false;
             return match found {
                 Type::Int | Type::Double | Type::Any => Ok(found),
-                _ => Err(format!("`-` does not work on a {found}")),
+                _ => Err(format!("`-` does not work on {found}")),
             };
         }
         self.member()
@@ -233,7 +240,7 @@ impl<'a> Reader<'a> {
                     of => Type::optional(of),
                 });
             }
-            _ => return Err(format!("a {of} has no field {name}")),
+            _ => return Err(format!("{of} has no field {name}")),
         };
         Ok(if optional {
             Type::optional(found)
@@ -249,7 +256,7 @@ fn index(of: &Type, key: &Type, optional: bool) -> Result<Type, String> {
         Type::List(item) if key.fits(&Type::Int) => (**item).clone(),
         Type::Map(known, value) if key.fits(known) => (**value).clone(),
         Type::Optional(inner) => return index(inner, key, true),
-        _ => return Err(format!("a {of} has nothing at a {key}")),
+        _ => return Err(format!("{of} has nothing at {key}")),
     };
     Ok(if optional {
         Type::optional(found)
@@ -261,7 +268,7 @@ fn index(of: &Type, key: &Type, optional: bool) -> Result<Type, String> {
 fn expect_bool(found: &Type, place: &str) -> Result<(), String> {
     match found.fits(&Type::Bool) {
         true => Ok(()),
-        false => Err(format!("`{place}` takes a bool, not a {found}")),
+        false => Err(format!("`{place}` takes bool, not {found}")),
     }
 }
 

@@ -16,12 +16,17 @@ fn deep_and_long_expressions_end() {
 #[test]
 fn messages_say_what_is_wrong() {
     for (text, part) in [
-        ("disk.size > 1", "`>` does not work on a uint and a int"),
+        ("disk.size > 1", "`>` does not work on uint and int"),
         ("disk.bogus == ''", "DiskSpec has no field bogus"),
-        ("disk.size", "gives a uint, not a bool"),
+        ("disk.size", "gives uint, not bool"),
         ("disk.model == 'a", "the closing ' is missing"),
         ("(system_disk", "`)` is expected instead of the end"),
         ("link.mtu > 1u", "there is no link"),
+        ("!!!disk.model", "`!` takes bool, not string"),
+        (
+            "--disk.model == 1",
+            "`==` does not work on string and int",
+        ),
     ] {
         let wrong = types_well(text, Variables::Disk, "1.14.1").unwrap_err();
         assert!(wrong.contains(part), "{text}: {wrong}");

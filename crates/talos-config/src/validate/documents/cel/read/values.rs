@@ -174,7 +174,7 @@ impl<'a> Reader<'a> {
         }
         let arguments = self.arguments()?;
         functions::method(&of, name, &arguments, self.variables.has_optionals())
-            .ok_or_else(|| format!("a {of} has no function {name} of {}", listed(&arguments)))
+            .ok_or_else(|| format!("{of} has no function {name} of {}", listed(&arguments)))
     }
 
     /// Reads `(name, expression)`, where the name stands for each item.
@@ -183,7 +183,7 @@ impl<'a> Reader<'a> {
             Type::Any => Type::Any,
             Type::List(item) | Type::Map(item, _) if !name.starts_with("opt") => (**item).clone(),
             Type::Optional(item) if name.starts_with("opt") => (**item).clone(),
-            _ => return Err(format!("a {of} has no items for {name}")),
+            _ => return Err(format!("{of} has no items for {name}")),
         };
         let local = self.name()?;
         self.expect(",")?;
@@ -220,7 +220,7 @@ impl<'a> Reader<'a> {
                 (true, Type::Any) => Type::Any,
                 (true, item) => {
                     return Err(format!(
-                        "`?` in a list stands before an optional, not a {item}"
+                        "`?` in a list stands before an optional, not {item}"
                     ));
                 }
             };
@@ -246,7 +246,7 @@ impl<'a> Reader<'a> {
                 (true, Type::Any) => Type::Any,
                 (true, value) => {
                     return Err(format!(
-                        "`?` in a map stands before an optional, not a {value}"
+                        "`?` in a map stands before an optional, not {value}"
                     ));
                 }
             };
