@@ -1,6 +1,7 @@
 //! Independent peers: programs on the official libraries, built from `tests/peers` with Go.
 
 mod config;
+mod expressions;
 mod generation;
 mod migration;
 mod official_client;
