@@ -338,3 +338,32 @@ fn a_release_without_a_field_for_a_secret_is_refused() {
     );
     assert!(machine_config(MachineType::Worker, &params("1.2"), &secrets()).is_ok());
 }
+
+#[test]
+fn what_is_generated_is_valid_here_too() {
+    use crate::validate::{Mode, Options, Severity, validate};
+    for version in ["1.11", "1.12", "1.13", "1.14"] {
+        for kind in KINDS {
+            let mut params = with_everything(version);
+            params.additional_sans.push("10.5.10.2".to_owned());
+            params.comments = Comments {
+                docs: true,
+                examples: true,
+            };
+            let text = machine_config(kind, &params, &secrets()).unwrap();
+            for mode in [Mode::Metal, Mode::Cloud, Mode::Container] {
+                let options = Options {
+                    mode,
+                    strict: true,
+                    talos_version: None,
+                };
+                let report = validate(&text, &options).unwrap();
+                let findings = report.findings.iter();
+                let bad: Vec<_> = findings
+                    .filter(|it| it.severity != Severity::Note)
+                    .collect();
+                assert!(bad.is_empty(), "{version} {kind:?} {mode:?}: {bad:?}");
+            }
+        }
+    }
+}
