@@ -27,7 +27,7 @@ mod work;
 mod write;
 
 use crate::schema::{Field, MAIN, Shape};
-use crate::validate::{self, Mode, Options, Severity};
+use crate::validate::{self, Finding, Mode, Options, Severity};
 use crate::yaml::{Kind, Node, Step, Stream};
 use crate::{Error, Schema};
 
@@ -120,12 +120,6 @@ impl std::fmt::Display for Refusal {
 ///
 /// [`Error::Syntax`] for a text that is not YAML.
 pub fn plan(text: &str, target: Target) -> Result<Plan, Error> {
-    let stream = Stream::parse(text)?;
-    let worked = work(&stream, text, target);
-    if worked.as_ref().is_none_or(|work| !work.refusals.is_empty()) {
-        return Ok(plan_of(worked));
-    }
-    // What the text would read as shows what only the whole can tell.
     match migrate(text, target) {
         Ok(migrated) => Ok(migrated.plan),
         Err(Error::NotMovable { plan }) => Ok(*plan),
@@ -152,15 +146,15 @@ pub fn migrate(text: &str, target: Target) -> Result<Migrated, Error> {
             plan: Box::new(plan_of(Some(work))),
         });
     }
-    let text = write::text(&work, merged)?;
-    validated(&mut work, &text)?;
+    let new = write::text(&work, merged)?;
+    validated(&mut work, text, &new)?;
     if !work.refusals.is_empty() {
         return Err(Error::NotMovable {
             plan: Box::new(plan_of(Some(work))),
         });
     }
     Ok(Migrated {
-        text,
+        text: new,
         plan: plan_of(Some(work)),
     })
 }
@@ -190,7 +184,7 @@ fn work<'a>(stream: &'a Stream, text: &'a str, target: Target) -> Option<Work<'a
 /// Takes the deprecated parts away once all in them has gone, and refuses what nobody knew.
 fn rest(work: &mut Work<'_>) {
     for (keys, since) in facts::DEPRECATED {
-        if !work.target.has(*since) || keys == &["machine", "network"] && !work.target.has(13) {
+        if !work.target.has(*since) {
             continue;
         }
         if let Some(field) = work.root.at(keys) {
@@ -250,30 +244,38 @@ fn has_refused(work: &Work<'_>, path: &[Step]) -> bool {
         .any(|refused| refused.starts_with(part) || part.starts_with(refused))
 }
 
-/// Refuses what would make a new document one that Talos does not take.
-fn validated(work: &mut Work<'_>, text: &str) -> Result<(), Error> {
+/// Refuses what would make the configuration one that Talos does not take, where it was none before.
+fn validated(work: &mut Work<'_>, old: &str, new: &str) -> Result<(), Error> {
     let options = Options {
         mode: Mode::Cloud,
         strict: false,
         talos_version: Some(work.target.to_string()),
     };
-    let report = validate::validate(text, &options)?;
-    for finding in report.of(Severity::Error) {
-        let is_of = |draft: &&work::Draft| work::label(draft.kind, &draft.name) == finding.document;
-        let Some(draft) = work.drafts.iter().find(is_of) else {
-            continue;
+    let before = validate::validate(old, &options)?;
+    let after = validate::validate(new, &options)?;
+    for finding in after.of(Severity::Error) {
+        let is_same = |known: &&Finding| {
+            (&known.document, &known.path, &known.message)
+                == (&finding.document, &finding.path, &finding.message)
         };
-        let origin = draft
-            .copies
+        let is_of = |draft: &&work::Draft| work::label(draft.kind, &draft.name) == finding.document;
+        let draft = work.drafts.iter().find(is_of);
+        if draft.is_none() && before.of(Severity::Error).any(|known| is_same(&known)) {
+            continue;
+        }
+        let copies = draft.or_else(|| work.merged.iter().find(is_of));
+        let copies = copies.map_or(&[][..], |draft| &draft.copies);
+        let origin = copies
             .iter()
             .filter(|(_, to)| finding.path.starts_with(&work::shown(to)))
             .max_by_key(|(_, to)| to.len())
-            .or(draft.copies.first())
+            .or(copies.first())
             .map(|(from, _)| from.clone())
             .unwrap_or_default();
-        let place = match finding.path.as_str() {
-            "" => finding.document.clone(),
-            path => format!("`{path}` of {}", finding.document),
+        let place = match (finding.document.as_str(), finding.path.as_str()) {
+            ("", path) => path.to_owned(),
+            (document, "") => document.to_owned(),
+            (document, path) => format!("`{path}` of {document}"),
         };
         work.refuse_at(&origin, format!("{place}: {}", finding.message));
     }

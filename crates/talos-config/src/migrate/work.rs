@@ -68,11 +68,15 @@ pub(super) struct Draft {
 pub(super) struct Work<'a> {
     pub(super) stream: &'a Stream,
     pub(super) lines: Vec<&'a str>,
+    /// Whether lines end as on Windows.
+    pub(super) crlf: bool,
     pub(super) main: usize,
     pub(super) root: Field<'a>,
     pub(super) target: Target,
     pub(super) role: Role,
     pub(super) drafts: Vec<Draft>,
+    /// The drafts whose settings go into documents that are there.
+    pub(super) merged: Vec<Draft>,
     /// The paths that leave the main document.
     pub(super) taken: Vec<Vec<Step>>,
     pub(super) moves: Vec<Move>,
@@ -98,6 +102,7 @@ impl<'a> Work<'a> {
         Self {
             stream,
             lines: text.lines().collect(),
+            crlf: text.contains("\r\n"),
             main,
             root: Field {
                 path: Vec::new(),
@@ -106,6 +111,7 @@ impl<'a> Work<'a> {
             target,
             role,
             drafts: Vec::new(),
+            merged: Vec::new(),
             taken: Vec::new(),
             moves: Vec::new(),
             notes: Vec::new(),
@@ -323,9 +329,12 @@ impl<'a> Work<'a> {
     /// Returns a value whose numbers and booleans read as the text they were written as: where Talos takes text, `1.10`
     /// is not the number 1.1.
     pub(super) fn as_written(&self, field: &Field<'_>) -> Value {
-        let written = |value: Value| match self.stream.written(field.node) {
-            Some(text) if text != value.to_string() => Value::from(text),
-            _ => value,
+        let written = |value: Value| {
+            let plain = value.to_string();
+            match self.stream.written(field.node) {
+                Some(text) if text != plain => Value::from(text),
+                _ => value,
+            }
         };
         match field.node.kind() {
             Kind::Mapping => {

@@ -21,23 +21,24 @@ pub(super) fn merged(work: &mut Work<'_>) -> Merged {
             .unwrap_or(ORDER.len())
     };
     work.drafts.sort_by_key(place);
-    let mut drafts = std::mem::take(&mut work.drafts);
     let mut merged = Merged::new();
-    drafts.retain(|draft| {
+    let mut drafts = Vec::new();
+    for draft in std::mem::take(&mut work.drafts) {
         if let Some((index, node)) = work.existing(draft.kind, &draft.name) {
-            into_existing(work, draft, index, node, &mut merged);
-            return false;
+            into_existing(work, &draft, index, node, &mut merged);
+            work.merged.push(draft);
+            continue;
         }
-        let link = LINKS.contains(&draft.kind);
+        let is_link = LINKS.contains(&draft.kind);
         let other = LINKS
             .iter()
-            .filter(|kind| link && **kind != draft.kind)
+            .filter(|kind| is_link && **kind != draft.kind)
             .find_map(|kind| Some((*kind, work.existing(kind, &draft.name)?.0)));
         if let Some((kind, index)) = other {
-            clash(work, draft, &[], index, &label(kind, &draft.name), &[]);
+            clash(work, &draft, &[], index, &label(kind, &draft.name), &[]);
         }
-        true
-    });
+        drafts.push(draft);
+    }
     work.drafts = drafts;
     work.refusals.sort_by_key(|refusal| refusal.line);
     merged
@@ -141,12 +142,17 @@ pub(super) fn text(work: &Work<'_>, merged: Merged) -> Result<String, Error> {
         }
     }
     let mut text = stream.to_string();
+    let mut added = String::new();
     for draft in &work.drafts {
-        if !text.is_empty() && !text.ends_with('\n') {
-            text.push('\n');
-        }
-        text.push_str("---\n");
-        text.push_str(&document(work, draft));
+        added.push_str("---\n");
+        added.push_str(&document(work, draft));
+    }
+    if !added.is_empty() && !text.is_empty() && !text.ends_with('\n') {
+        added.insert(0, '\n');
+    }
+    match work.crlf {
+        true => text.push_str(&added.replace('\n', "\r\n")),
+        false => text.push_str(&added),
     }
     check(&text, &stream, work)?;
     Ok(text)

@@ -230,6 +230,33 @@ fn a_text_without_deprecated_fields_is_left_alone() {
 }
 
 #[test]
+fn a_document_that_is_there_stays_valid() {
+    refuses(
+        r#"machine:
+    type: worker
+    time: {servers: [a.example]}
+---
+apiVersion: v1alpha1
+kind: TimeSyncConfig
+ptp: {devices: [/dev/ptp0]}
+"#,
+        expect![[r#"
+            line 3: machine.time: `ptp` of TimeSyncConfig: only one of `ntp` and `ptp` can be set
+        "#]],
+    );
+}
+
+#[test]
+fn lines_end_as_they_did() {
+    let config = "machine:\r\n  type: worker\r\n  # why\r\n  sysctls: {a: b}\r\n  token: x";
+    let migrated = migrate(config, Target::parse("1.14").unwrap()).unwrap();
+    assert_eq!(
+        migrated.text,
+        "machine:\r\n  type: worker\r\n  token: x\r\n---\r\napiVersion: v1alpha1\r\nkind: SysctlConfig\r\n# why\r\nparams:\r\n    a: b\r\n"
+    );
+}
+
+#[test]
 fn anchors_and_merges_are_followed() {
     check(
         r#"x-none: &servers
