@@ -38,7 +38,7 @@ pub(super) fn check<'a>(
             unknown_kind(document, context, sink);
             continue;
         };
-        Decoder { context, sink }.mapping(&root, fields);
+        Decoder { context, sink }.value(&root, fields, "");
         worth.push(*document);
     }
     worth
@@ -114,6 +114,10 @@ struct Decoder<'c, 'd, 's, 't> {
 
 impl Decoder<'_, '_, '_, '_> {
     fn value(&mut self, at: &At<'_>, field: &'static Field, key: &str) {
+        let merges = at.node().has_merge();
+        if merges && matches!(field.shape, Shape::Struct | Shape::Map) {
+            self.merge(at);
+        }
         match (field.shape, at.node().kind()) {
             (_, Kind::Null) => {}
             (Shape::Struct, Kind::Mapping) => self.mapping(at, field),
@@ -132,6 +136,12 @@ impl Decoder<'_, '_, '_, '_> {
             (Shape::Free, kind) => self.free(at, field, key, kind),
             (shape, Kind::Scalar) if !matches!(shape, Shape::Struct | Shape::List | Shape::Map) => {
                 let value = at.node().as_scalar().unwrap_or(&Value::Null);
+                if self.trips_on_alias(at, field) {
+                    self.sink
+                        .refused("alias", at, "Talos 1.12 and 1.13 cannot read an alias here")
+                        .hint("write out what it stands for");
+                    return;
+                }
                 // Since Talos 1.12, the number 0 is a duration too.
                 let strict = field.of == "int64(Duration)" && !self.context.at_least(12);
                 match scalar::check(value, field) {
@@ -147,6 +157,23 @@ impl Decoder<'_, '_, '_, '_> {
             }
             (shape, kind) => self.wrong(at, expected(shape), kind),
         }
+    }
+
+    /// Returns whether a place is an alias of what Talos 1.12 and 1.13 can read where it is written out only.
+    fn trips_on_alias(&self, at: &At<'_>, field: &Field) -> bool {
+        let own_syntax = match field.of {
+            "text(PortRange)" | "text(SizeMatch)" => false,
+            of => of.starts_with("text(") || of == "bytes(HardwareAddr)",
+        };
+        let context = self.context;
+        at.node().is_alias() && own_syntax && context.at_least(12) && !context.at_least(14)
+    }
+
+    /// Refuses a `<<`, which Talos takes where anything may stand and nowhere else.
+    fn merge(&mut self, at: &At<'_>) {
+        self.sink
+            .refused("merge-key", at, "Talos does not take `<<` here")
+            .hint("write out what it stands for");
     }
 
     /// Checks what has no known fields below it.

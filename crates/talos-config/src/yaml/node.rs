@@ -204,6 +204,19 @@ impl Node {
         }
     }
 
+    /// Returns whether the node is a reference to an anchor.
+    pub(crate) fn is_alias(&self) -> bool {
+        matches!(self.data, Data::Alias(_))
+    }
+
+    /// Returns whether the node is a mapping with a `<<` entry.
+    pub(crate) fn has_merge(&self) -> bool {
+        match &self.followed().data {
+            Data::Mapping(children) => children.iter().any(|child| child.merge),
+            _ => false,
+        }
+    }
+
     /// Returns whether the node has no keys or items.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
