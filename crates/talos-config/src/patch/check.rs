@@ -1,5 +1,7 @@
 //! Holds a document against the table of fields and reads it by their types, before anything is changed.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use super::delete::{DIRECTIVE, is_directive};
@@ -78,12 +80,13 @@ impl Walk<'_> {
     fn read_scalar(&mut self, node: &Node, field: &'static Field) -> Value {
         self.refuse_time(node, field);
         let mut value = node.as_scalar().cloned().unwrap_or_default();
+        let is_size = matches!(field.of, "text(Size)" | "text(ByteSize)");
         let is_text = field.shape == Shape::Text
             || (field.of.starts_with("text(") && field.of != "text(PortRange)");
         if is_text
             && !value.is_string()
             && let Some(text) = text(self.patch, node)
-            && (field.shape == Shape::Text || text != value.to_string())
+            && (!is_size || text != value.to_string())
         {
             value = Value::String(text.into_owned());
         }
@@ -176,7 +179,14 @@ impl Walk<'_> {
             });
         }
         let entries = node.entries();
-        let read = |(key, value): (&str, &Node)| (key.to_owned(), self.written(value));
+        let read = |(key, value): (&str, &Node)| {
+            // Even nothing is told by how it is written.
+            let text = text(self.patch, value).or_else(|| self.patch.written(value).map(Cow::from));
+            (
+                key.to_owned(),
+                Value::String(text.unwrap_or_default().into_owned()),
+            )
+        };
         Value::Object(entries.map(read).collect())
     }
 

@@ -1,5 +1,7 @@
 //! What the documents of configurations and patches are known by.
 
+use serde_json::Value;
+
 use super::delete::DIRECTIVE;
 use super::walk::text;
 use crate::schema::MAIN;
@@ -92,6 +94,14 @@ pub(super) fn refuse_doubles(stream: &Stream) -> Result<(), Error> {
         seen.push((identity, index));
     }
     Ok(())
+}
+
+/// Lets a main document that lost its last section be one still.
+pub(super) fn stay_main(root: &mut Node) {
+    let keys = ["machine", "cluster", "debug", "persist"];
+    if !keys.iter().any(|key| root.contains(key)) {
+        root.set("machine", Value::Null);
+    }
 }
 
 /// Returns whether a document has no kind and at least one of the keys of the main one.

@@ -70,7 +70,7 @@ pub(super) fn apply(
         .map_or_else(String::new, |identity| identity.label());
     if let Some(root) = stream.root_mut(index) {
         for operation in operations {
-            operation.apply(root, &document)?;
+            operation.apply(root, &document, settings.compat)?;
         }
     }
     Ok(())
@@ -176,14 +176,19 @@ fn pointer(fields: &Map<String, Value>, name: &str) -> Result<Pointer, String> {
 }
 
 impl Operation {
-    fn apply(&self, root: &mut Node, document: &str) -> Result<(), Error> {
+    fn apply(&self, root: &mut Node, document: &str, compat: bool) -> Result<(), Error> {
         match &self.action {
             Action::Add(value) => self.add(root, document, value.clone(), "add"),
             Action::Replace(value) => self.replace(root, document, value),
             Action::Remove => self.remove(root, document, &self.path, "remove"),
             Action::Test(value) => self.test(root, document, value),
             Action::Copy(from) => {
-                let value = self.find(root, document, from, "copy")?.value();
+                let found = self.find(root, document, from, "copy");
+                let value = match found {
+                    // To the official tool a key that is not there holds nothing.
+                    Err(_) if compat && parent(root, from).is_some_and(is_mapping) => Value::Null,
+                    found => found?.value(),
+                };
                 self.add(root, document, value, "copy")
             }
             Action::Move(from) => {
@@ -315,6 +320,16 @@ impl Operation {
             line: self.line,
         }
     }
+}
+
+/// Returns the node that holds what a pointer leads to.
+fn parent<'a>(root: &'a Node, pointer: &Pointer) -> Option<&'a Node> {
+    let (_, parents) = pointer.parts.split_last()?;
+    walk(root, parents)
+}
+
+fn is_mapping(node: &Node) -> bool {
+    node.kind() == Kind::Mapping
 }
 
 fn walk<'a>(root: &'a Node, parts: &[String]) -> Option<&'a Node> {

@@ -5,11 +5,11 @@ use serde_json::{Map, Value};
 use super::Settings;
 use super::conflicts;
 use super::delete::{self, DIRECTIVE, is_directive};
-use super::documents::{Identity, find, identity, is_nothing};
+use super::documents::{self, Identity, find, identity, is_nothing};
 use super::merge::kept;
 use super::walk::Walk;
 use crate::schema::{Field, MAIN};
-use crate::yaml::{Node, Stream};
+use crate::yaml::{Kind, Node, Stream};
 use crate::{Error, Place};
 
 /// What one document of a patch asks for.
@@ -22,6 +22,8 @@ struct Change {
     value: Value,
     /// Whether the whole document is to go.
     is_deletion: bool,
+    /// Whether more than the names of the document is left of it without its deletions.
+    has_rest: bool,
 }
 
 /// Applies the documents of a patch in their order; whatever is wrong with them is reported together.
@@ -45,7 +47,7 @@ pub(super) fn apply(
         }]);
     }
     let mut added = Vec::new();
-    for change in changes {
+    for change in in_order(changes) {
         let target = find(stream, &change.identity);
         if target.is_none() && !change.is_deletion {
             added.push((change.identity.clone(), patch.line(change.index, &[])));
@@ -95,6 +97,24 @@ pub(super) fn apply(
     }
 }
 
+/// Puts the main document first: what it deletes, then what it merges.
+fn in_order(changes: Vec<Change>) -> Vec<Change> {
+    let (main, others): (Vec<Change>, Vec<Change>) = changes
+        .into_iter()
+        .partition(|change| change.identity.is_main());
+    let deletions = main
+        .iter()
+        .filter(|change| delete::count(&change.value) > 0)
+        .map(Change::deletions_only);
+    let deletions: Vec<Change> = deletions.collect();
+    let merges = main.into_iter().map(|mut change| {
+        delete::prune(&mut change.value);
+        change
+    });
+    let merges = merges.filter(|change| change.has_rest);
+    deletions.into_iter().chain(merges).chain(others).collect()
+}
+
 /// Reads all documents of a patch before any is applied.
 fn read(
     stream: &Stream,
@@ -121,12 +141,8 @@ fn read(
         warnings.append(&mut walk.warnings);
         let is_doubled = changes
             .iter()
-            .any(|other| other.identity == change.identity && other.is_more_than_deletions());
-        if settings.compat
-            && is_doubled
-            && change.is_more_than_deletions()
-            && settings.refuses_doubles()
-        {
+            .any(|other| other.identity == change.identity && other.has_rest);
+        if settings.compat && is_doubled && change.has_rest && settings.refuses_doubles() {
             problems.push(Error::UnknownDocument {
                 reason: format!("{} stands twice in the patch", change.identity.full_label()),
                 line: patch.line(index, &[]),
@@ -145,6 +161,10 @@ fn refused_configuration(stream: &Stream, settings: &Settings) -> Vec<Error> {
         .enumerate()
         .filter(|(_, root)| !root.is_null())
     {
+        // What an earlier patch wrote for a deletion is not read again.
+        if root.is_empty() && stream.line(index, &[]).is_none() {
+            continue;
+        }
         match identity(stream, index, root) {
             Ok(identity) => {
                 let mut walk = walk(stream, stream, settings, index, &identity);
@@ -215,20 +235,34 @@ impl Change {
             unknown_kind(&identity, walk);
             root.value()
         };
+        let mut rest = value.clone();
+        delete::prune(&mut rest);
+        let is_rest = |(key, node): (&str, &Node)| {
+            let is_name = matches!(key, "version" | "kind" | "name");
+            let is_scalar = matches!(node.kind(), Kind::Scalar | Kind::Null);
+            !(is_name && is_scalar) && (rest.get(key).is_some() || value.get(key).is_none())
+        };
+        let has_rest = !is_deletion && root.entries().any(is_rest);
         Self {
             index,
             identity,
             fields,
             value,
             is_deletion,
+            has_rest,
         }
     }
 
-    /// Returns whether there is something to merge.
-    fn is_more_than_deletions(&self) -> bool {
-        let mut value = self.value.clone();
-        delete::prune(&mut value);
-        value.as_object().is_some_and(|map| !map.is_empty())
+    /// Returns the same change without what it merges.
+    fn deletions_only(&self) -> Self {
+        Self {
+            index: self.index,
+            identity: self.identity.clone(),
+            fields: self.fields,
+            value: delete::only(&self.value),
+            is_deletion: self.is_deletion,
+            has_rest: false,
+        }
     }
 
     /// Applies the change to the root of the document that it is for, if the configuration has one.
@@ -249,9 +283,12 @@ impl Change {
         };
         match self.fields {
             // Deletions alone leave nothing to merge.
-            _ if self.identity.is_main() && map.keys().all(|key| key == "version") => {}
+            _ if !self.has_rest => {}
             Some(fields) => walk.merge(&mut root, map, fields),
             None => walk.free(&mut root, &value),
+        }
+        if self.identity.is_main() {
+            documents::stay_main(&mut root);
         }
         After::Kept(root)
     }
@@ -286,7 +323,7 @@ impl Change {
         let Value::Object(map) = &mut value else {
             return After::Added(documents);
         };
-        if self.identity.is_main() && map.keys().all(|key| key == "version") && deletions > 0 {
+        if !self.has_rest && deletions > 0 {
             return After::Added(documents);
         }
         let is_named = self.fields.is_some_and(Field::is_named);
