@@ -154,7 +154,12 @@ impl Walk<'_> {
         if field.of == "struct" && kind != Kind::Mapping {
             return self.wrong("a mapping", node);
         }
-        if self.compat && std::ptr::eq(self.config, self.patch) && self.has_time(node) {
+        let is_copied = !matches!(
+            self.path.last(),
+            Some(Step::Key(key)) if key == "baseRuntimeSpecOverrides" || key == "webhook"
+        );
+        let is_configuration = std::ptr::eq(self.config, self.patch);
+        if self.compat && is_configuration && is_copied && self.has_time(node) {
             self.problem(|place| Error::Unmergeable {
                 place,
                 reason: "the official tool crashes at a time without quotes",

@@ -41,7 +41,8 @@ fn links(stream: &Stream, identity: &Identity) -> Vec<String> {
             .roots()
             .find(|root| known(stream, root).as_ref() == Some(identity));
         let peer = root.and_then(|root| root.at(&["peer", "name"]));
-        names.extend(peer.and_then(Node::as_str).map(str::to_owned));
+        // A pair that does not name its other end claims the empty name.
+        names.push(peer.and_then(Node::as_str).unwrap_or_default().to_owned());
     }
     names
 }

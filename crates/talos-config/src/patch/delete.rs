@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::merge::is_key_pair;
 use super::walk::{Walk, text};
+use super::zero::is_zero;
 use crate::schema::{Field, Shape};
 use crate::yaml::{Kind, Node};
 use crate::{Error, Place};
@@ -207,12 +208,15 @@ impl Walk<'_> {
         let below = field
             .and_then(|field| field.element.as_deref())
             .and_then(|element| element.fields.get(key.as_str()));
-        let config = self.config;
+        let (config, compat) = (self.config, self.compat);
         let is_meant = |element: &Node| {
             let there = element.get(key).and_then(|node| text(config, node));
             match there {
                 Some(there) => there == wanted,
-                None => wanted.is_empty() && below.is_some_and(|below| below.shape == Shape::Text),
+                None => below.is_some_and(|below| match compat {
+                    true => is_zero(&Value::from(wanted), below, true),
+                    false => wanted.is_empty() && below.shape == Shape::Text,
+                }),
             }
         };
         // The official tool crashes at a URL that is not there.

@@ -68,14 +68,14 @@ pub(super) fn apply(
             (After::Gone, Some(index)) => {
                 stream.remove(index);
             }
-            (After::Added(values), _) => {
-                for value in values {
-                    match change.identity.is_main()
-                        && value.as_object().is_some_and(|map| !map.is_empty())
-                    {
-                        true => stream.insert(0, value),
-                        false => stream.push(value),
-                    }
+            (After::Added { empty, document }, _) => {
+                for _ in 0..empty {
+                    stream.push(Value::Object(Map::new()));
+                }
+                match document {
+                    Some(document) if change.identity.is_main() => stream.insert(0, document),
+                    Some(document) => stream.push(document),
+                    None => {}
                 }
             }
             _ => {}
@@ -205,8 +205,11 @@ fn walk<'a>(
 enum After {
     Kept(Node),
     Gone,
-    /// These documents are to be added.
-    Added(Vec<Value>),
+    /// A document is to be added, after some empty ones.
+    Added {
+        empty: usize,
+        document: Option<Value>,
+    },
 }
 
 impl Change {
@@ -304,9 +307,12 @@ impl Change {
                 document: self.identity.full_label(),
                 line: place.line,
             });
-            return After::Added(Vec::new());
+            return After::Added {
+                empty: 0,
+                document: None,
+            };
         }
-        let mut documents = Vec::new();
+        let mut empty = 0;
         if deletions > 0 && walk.schema.adds_missing() {
             // The official tool writes each deletion as an empty document, or crashes if it has a name.
             if !self.identity.name.is_empty() {
@@ -315,27 +321,31 @@ impl Change {
                     reason: "the official tool crashes, since the configuration has no such document",
                 });
             }
-            documents.resize(deletions, Value::Object(Map::new()));
+            empty = deletions;
         }
         let mut value = self.value.clone();
         delete::prune(&mut value);
-        let mut value = kept(&value);
-        let Value::Object(map) = &mut value else {
-            return After::Added(documents);
+        let document = match kept(&value) {
+            Value::Object(map) if self.has_rest || deletions == 0 => Some(map),
+            _ => None,
         };
-        if !self.has_rest && deletions > 0 {
-            return After::Added(documents);
+        let document = document.map(|map| self.named(map, walk));
+        After::Added { empty, document }
+    }
+
+    /// Returns a new document with what it cannot be without.
+    fn named(&self, mut map: Map<String, Value>, walk: &mut Walk<'_>) -> Value {
+        if self.identity.is_main() && map.keys().all(|key| key == "version") {
+            map.insert("machine".to_owned(), Value::Null);
         }
-        let is_named = self.fields.is_some_and(Field::is_named);
-        if is_named && self.identity.name.is_empty() {
+        if self.fields.is_some_and(Field::is_named) && self.identity.name.is_empty() {
             let kind = &self.identity.kind;
             walk.warnings.push(format!(
                 "document {kind}: `name` is missing, so a document without a name is added"
             ));
             map.insert("name".to_owned(), Value::String(String::new()));
         }
-        documents.push(value);
-        After::Added(documents)
+        Value::Object(map)
     }
 }
 
