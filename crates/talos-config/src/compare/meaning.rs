@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Number, Value};
 
-use crate::schema::{Field, Shape};
+use crate::schema::{Field, Rule, Shape};
 use crate::yaml::{Kind, Node, Stream};
 
 /// Returns what a document means.
@@ -16,6 +16,13 @@ pub(super) fn of(stream: &Stream, root: &Node, fields: Option<&'static Field>) -
 /// Returns the value of a document as it stands, with the text that was written where a field is text.
 pub(super) fn as_written(stream: &Stream, node: &Node, field: Option<&'static Field>) -> Value {
     match (node.kind(), field) {
+        (Kind::Mapping, Some(field))
+            if field.shape == Shape::Map && field.rule == Rule::Replace =>
+        {
+            let entries = node.entries();
+            let argument = |(key, node): (&str, &Node)| (key.to_owned(), argument(stream, node));
+            Value::Object(entries.map(argument).collect())
+        }
         (Kind::Mapping, _) => Value::Object(
             node.entries()
                 .map(|(key, node)| {
@@ -88,6 +95,9 @@ fn inside(stream: &Stream, node: &Node, field: &'static Field) -> Value {
     let Some(element) = field.element.as_deref() else {
         return free(node);
     };
+    if field.shape == Shape::Map && field.rule == Rule::Replace && element.shape == Shape::Free {
+        return argument(stream, node);
+    }
     if let Some(value) = meant(stream, node, element) {
         return value;
     }
@@ -100,15 +110,33 @@ fn inside(stream: &Stream, node: &Node, field: &'static Field) -> Value {
     }
 }
 
+/// Returns what an argument of a component means: a text or several.
+fn argument(stream: &Stream, node: &Node) -> Value {
+    match node.kind() {
+        Kind::List => node.items().map(|item| argument(stream, item)).collect(),
+        Kind::Scalar => text(stream, node),
+        _ => free(node),
+    }
+}
+
+/// Returns a scalar as the text that was written.
+fn text(stream: &Stream, node: &Node) -> Value {
+    match node.value() {
+        text @ Value::String(_) => text,
+        other => {
+            let written = stream.written(node).map(str::to_owned);
+            Value::String(written.unwrap_or_else(|| other.to_string()))
+        }
+    }
+}
+
 fn scalar(stream: &Stream, node: &Node, field: &Field) -> Value {
     let value = free(node);
-    let is_text = matches!(field.shape, Shape::Text | Shape::Url) || field.of.starts_with("text(");
+    let is_text = matches!(field.shape, Shape::Text | Shape::Url)
+        || (field.of.starts_with("text(") && field.of != "text(PortRange)");
     match (field.shape, &value) {
         // A field of text is what was written.
-        (_, Value::Number(_) | Value::Bool(_)) if is_text => {
-            let written = stream.written(node).map(str::to_owned);
-            Value::String(written.unwrap_or_else(|| value.to_string()))
-        }
+        (_, Value::Number(_) | Value::Bool(_)) if is_text => text(stream, node),
         (Shape::Bool, Value::String(word)) => match word.to_ascii_lowercase().as_str() {
             "yes" | "on" | "y" | "true" => Value::Bool(true),
             "no" | "off" | "n" | "false" => Value::Bool(false),

@@ -50,11 +50,7 @@ pub fn as_patch(a: &str, b: &str, schema: Schema) -> Result<Vec<String>, Error> 
                     return Err(error);
                 }
                 refused += 1;
-                let mut grew = false;
-                for change in &differences {
-                    grew |= wanted.set_anew(change, &pairs, 4usize.saturating_sub(refused));
-                }
-                match grew {
+                match wanted.set_all_anew(&differences, &pairs, 4usize.saturating_sub(refused)) {
                     true => continue,
                     false => return Err(error),
                 }
@@ -64,11 +60,7 @@ pub fn as_patch(a: &str, b: &str, schema: Schema) -> Result<Vec<String>, Error> 
         let Some(first) = rest.first() else {
             return Ok(texts);
         };
-        let mut grew = false;
-        for change in &rest {
-            grew |= wanted.set_anew(change, &pairs, usize::MAX);
-        }
-        if !grew {
+        if !wanted.set_all_anew(&rest, &pairs, usize::MAX) {
             return Err(Error::NoStrategicPatch {
                 place: place(&first.document, &first.path),
                 reason: "no strategic merge patch makes it what the second configuration has",
@@ -192,12 +184,26 @@ impl Wanted {
         }
     }
 
-    /// Has the place of a difference, or what holds it, deleted and set; returns whether that is something new.
+    /// Has the places of differences, or what holds them, deleted and set; returns whether any of that is new.
+    fn set_all_anew(
+        &mut self,
+        changes: &[Change],
+        pairs: &[(Option<&Document>, Option<&Document>)],
+        depth: usize,
+    ) -> bool {
+        let before = self.anew.clone();
+        changes.iter().fold(false, |grew, change| {
+            self.set_anew(change, pairs, depth, before.get(&change.document)) || grew
+        })
+    }
+
+    /// Has the place of a difference, or what holds it, deleted and set; returns whether it was not so `before`.
     fn set_anew(
         &mut self,
         change: &Change,
         pairs: &[(Option<&Document>, Option<&Document>)],
         depth: usize,
+        before: Option<&HashSet<Vec<String>>>,
     ) -> bool {
         let pair = pairs.iter().find_map(|pair| match pair {
             (Some(old), Some(_)) if old.identity.label() == change.document => Some(*old),
@@ -230,7 +236,8 @@ impl Wanted {
             if path.is_empty() && old.identity.is_main() {
                 return false;
             }
-            if there(&path) && anew.insert(path.clone()) {
+            if there(&path) && !before.is_some_and(|before| before.contains(&path)) {
+                anew.insert(path);
                 return true;
             }
             if path.pop().is_none() {
