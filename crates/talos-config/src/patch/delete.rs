@@ -17,6 +17,15 @@ pub(super) fn is_directive(node: &Node) -> bool {
     node.get(DIRECTIVE).and_then(Node::as_str) == Some("delete")
 }
 
+/// Returns whether nothing but deletions is in a part of a patch.
+pub(super) fn is_gone(node: &Node) -> bool {
+    if is_directive(node) {
+        return true;
+    }
+    let parts = || node.entries().map(|(_, value)| value).chain(node.items());
+    !node.is_empty() && parts().all(is_gone)
+}
+
 fn is_deletion(value: &Value) -> bool {
     value.get(DIRECTIVE).and_then(Value::as_str) == Some("delete")
 }

@@ -48,7 +48,13 @@ pub(super) fn apply(
     }
     let mut added = Vec::new();
     for change in in_order(changes) {
-        let target = find(stream, &change.identity);
+        // To the official tool, what this patch added is not there yet.
+        let is_new = settings.compat
+            && settings.refuses_doubles()
+            && added
+                .iter()
+                .any(|(identity, _)| *identity == change.identity);
+        let target = find(stream, &change.identity).filter(|_| !is_new);
         if target.is_none() && !change.is_deletion {
             added.push((change.identity.clone(), patch.line(change.index, &[])));
         }
@@ -168,6 +174,13 @@ fn refused_configuration(stream: &Stream, settings: &Settings) -> Vec<Error> {
         match identity(stream, index, root) {
             Ok(identity) => {
                 let mut walk = walk(stream, stream, settings, index, &identity);
+                problems.extend(
+                    conflicts::of(stream, &identity).map(|other| Error::Conflict {
+                        document: identity.label(),
+                        other,
+                        line: walk.place().line,
+                    }),
+                );
                 Change::read(root, index, identity, &mut walk);
                 problems.append(&mut walk.problems);
             }
@@ -238,12 +251,10 @@ impl Change {
             unknown_kind(&identity, walk);
             root.value()
         };
-        let mut rest = value.clone();
-        delete::prune(&mut rest);
         let is_rest = |(key, node): (&str, &Node)| {
             let is_name = matches!(key, "version" | "kind" | "name");
             let is_scalar = matches!(node.kind(), Kind::Scalar | Kind::Null);
-            !(is_name && is_scalar) && (rest.get(key).is_some() || value.get(key).is_none())
+            !(is_name && is_scalar) && !delete::is_gone(node)
         };
         let has_rest = !is_deletion && root.entries().any(is_rest);
         Self {

@@ -4,7 +4,7 @@ use serde_json::Value;
 use talos_config::patch::Patch;
 use talos_config::yaml::read_documents;
 
-use super::Case;
+use super::{Case, documents};
 
 /// A kind of difference that is explained.
 pub(super) struct Class {
@@ -33,13 +33,6 @@ pub(super) const CLASSES: [Class; 9] = [
         },
     },
     Class {
-        name: "`<<` of what is patched",
-        reason: "a mapping with a `<<` is written out once the mapping that it names is patched, in a form that the official search for unknown keys refuses",
-        is_it: |case| {
-            case.config.contains("<<:") && both_patched(case) && case.ours().contains("<<:")
-        },
-    },
-    Class {
         name: "words in a JSON Patch",
         reason: "a JSON Patch has the official tool read the configuration by YAML 1.1: `no` is false, 1e3 is 1000 and 0644 is 420, which `test` compares",
         is_it: |case| {
@@ -47,9 +40,18 @@ pub(super) const CLASSES: [Class; 9] = [
         },
     },
     Class {
-        name: "words after a JSON Patch",
-        reason: "the same reading changes such words of the whole configuration before the next strategic patch; ours changes the lines of the patch only",
-        is_it: |case| both_patched(case) && starts_with_json(case) && has_odd_scalars(&case.config),
+        name: "words beside a JSON Patch",
+        reason: "the same reading changes such words in the whole configuration, and so does what a strategic patch and a JSON Patch write for each other; ours changes the lines of the patch only",
+        is_it: |case| {
+            let differ_in_words =
+                |[ours, theirs]: &[String; 2]| match (documents(ours), documents(theirs)) {
+                    (Some(ours), Some(theirs)) => {
+                        differ_in_words_only(&ours.into(), &theirs.into())
+                    }
+                    _ => false,
+                };
+            both_patched(case) && has_json(case) && case.anew.as_ref().is_some_and(differ_in_words)
+        },
     },
     Class {
         name: "crash of `test`",
@@ -76,12 +78,21 @@ pub(super) const CLASSES: [Class; 9] = [
         },
     },
     Class {
+        name: "selectors of deletions",
+        reason: "the official tool compares a selector with the one form in which it writes a duration or address, ours with the text of the configuration",
+        is_it: |case| {
+            refused(case, &["]': lookup failed"])
+                && case.patches.iter().any(|text| text.contains("$patch"))
+        },
+    },
+    Class {
         name: "zeros in a JSON Patch",
         reason: "after a strategic patch the official tool has written absent fields as zeros, or left out zeros, which a JSON Patch then finds or misses; only where its result does not decode does that show",
         is_it: |case| {
             let is_missing = refused(case, &["missing value", "missing path", "nonexistent key"]);
             case.ends_with_json()
-                && ((case.patches.len() > 1 && is_missing) || (both_patched(case) && !case.decodes))
+                && ((case.patches.len() > 1 && is_missing)
+                    || (both_patched(case) && case.anew.is_none()))
         },
     },
 ];
@@ -99,30 +110,57 @@ fn both_patched(case: &Case) -> bool {
     case.ours.is_ok() && case.theirs.is_ok()
 }
 
-/// Returns whether a patch before the last is a JSON Patch.
-fn starts_with_json(case: &Case) -> bool {
-    let (_, before) = case.patches.split_last().unwrap();
-    before
+/// Returns whether one of the patches is a JSON Patch.
+fn has_json(case: &Case) -> bool {
+    case.patches
         .iter()
         .any(|text| Patch::parse(text).is_ok_and(|patch| patch.is_json()))
 }
 
-/// Returns whether a text has a scalar that YAML 1.1 and the official decoder read in different ways, or a number that
-/// JSON writes in another way.
+/// Returns whether a scalar is one that YAML 1.1 and the official decoder read in different ways, or a number that JSON
+/// writes in another way.
+fn is_odd(value: &Value) -> bool {
+    match value {
+        Value::String(text) => {
+            ["yes", "no", "on", "off", "y", "n", "<<", "~"]
+                .iter()
+                .any(|word| text.eq_ignore_ascii_case(word))
+                || text.starts_with(|first: char| first.is_ascii_digit() || ".+-".contains(first))
+        }
+        Value::Number(_) => true,
+        _ => false,
+    }
+}
+
+/// Returns whether a configuration has such a scalar.
 fn has_odd_scalars(text: &str) -> bool {
-    fn is_odd(value: &Value) -> bool {
+    fn has(value: &Value) -> bool {
         match value {
-            Value::String(text) => {
-                ["yes", "no", "on", "off", "y", "n"]
-                    .iter()
-                    .any(|word| text.eq_ignore_ascii_case(word))
-                    || text.starts_with(|first: char| first.is_ascii_digit())
-            }
-            Value::Number(_) => true,
-            Value::Array(items) => items.iter().any(is_odd),
-            Value::Object(map) => map.values().any(is_odd),
-            Value::Null | Value::Bool(_) => false,
+            Value::Array(items) => items.iter().any(has),
+            Value::Object(map) => map.values().any(has),
+            scalar => is_odd(scalar),
         }
     }
-    read_documents(text).is_ok_and(|documents| documents.iter().any(is_odd))
+    read_documents(text).is_ok_and(|documents| documents.iter().any(has))
+}
+
+/// Returns whether ours is the same as theirs but for such scalars.
+fn differ_in_words_only(ours: &Value, theirs: &Value) -> bool {
+    match (ours, theirs) {
+        (Value::Object(ours), Value::Object(theirs)) => {
+            theirs.keys().all(|key| ours.contains_key(key))
+                && ours.iter().all(|(key, value)| match theirs.get(key) {
+                    Some(other) => differ_in_words_only(value, other),
+                    None => is_odd(value),
+                })
+        }
+        (Value::Array(ours), Value::Array(theirs)) => {
+            ours.len() == theirs.len()
+                && ours
+                    .iter()
+                    .zip(theirs)
+                    .all(|(ours, theirs)| differ_in_words_only(ours, theirs))
+        }
+        (ours, theirs) => ours == theirs || is_odd(ours),
+    }
 }

@@ -23,10 +23,7 @@ fn messages_say_what_is_wrong() {
         ("(system_disk", "`)` is expected instead of the end"),
         ("link.mtu > 1u", "there is no link"),
         ("!!!disk.model", "`!` takes bool, not string"),
-        (
-            "--disk.model == 1",
-            "`==` does not work on string and int",
-        ),
+        ("--disk.model == 1", "`==` does not work on string and int"),
     ] {
         let wrong = types_well(text, Variables::Disk, "1.14.1").unwrap_err();
         assert!(wrong.contains(part), "{text}: {wrong}");
