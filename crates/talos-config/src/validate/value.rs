@@ -135,7 +135,7 @@ fn number_of(number: &str, unit: &str) -> Option<i128> {
     }
     let whole: i128 = match whole {
         "" => 0,
-        _ => i64::from_str_radix(whole, 10).ok()?.into(),
+        _ => whole.parse::<i64>().ok()?.into(),
     };
     let mut total = whole * unit;
     let mut place = unit;
