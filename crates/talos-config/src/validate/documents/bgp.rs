@@ -1,5 +1,6 @@
 //! Rules of BGP.
 
+use std::collections::{BTreeMap, HashSet};
 use std::net::IpAddr;
 
 use super::{items, missing};
@@ -27,7 +28,7 @@ pub(super) fn instance(root: &At<'_>, _: &Context<'_>, sink: &mut Sink<'_>) {
 }
 
 fn neighbors(list: &At<'_>, in_vrf: bool, sink: &mut Sink<'_>) {
-    let mut seen: Vec<String> = Vec::new();
+    let mut seen: HashSet<String> = HashSet::new();
     let mut any = false;
     for neighbor in items(list) {
         any = true;
@@ -56,7 +57,7 @@ fn neighbors(list: &At<'_>, in_vrf: bool, sink: &mut Sink<'_>) {
                     format!("there is a neighbor {key} already"),
                 );
             }
-            seen.push(key);
+            seen.insert(key);
         }
         let bfd = neighbor.field("bfd");
         if bfd.is_set() && in_vrf {
@@ -82,8 +83,8 @@ fn neighbors(list: &At<'_>, in_vrf: bool, sink: &mut Sink<'_>) {
 }
 
 fn imports(list: &At<'_>, own: &str, sink: &mut Sink<'_>) {
-    let mut sources: Vec<String> = Vec::new();
-    let mut taken: Vec<(IpAddr, u8)> = Vec::new();
+    let mut sources: HashSet<String> = HashSet::new();
+    let mut taken = Taken::default();
     for route in items(list) {
         let source = route.field("bgpInstance");
         let name = source.text().into_owned();
@@ -103,7 +104,7 @@ fn imports(list: &At<'_>, own: &str, sink: &mut Sink<'_>) {
                 format!("routes of {name} are imported already"),
             );
         }
-        sources.push(name);
+        sources.insert(name);
         let prefixes = route.field("prefixes");
         let mut any = false;
         for at in items(&prefixes) {
@@ -121,11 +122,9 @@ fn imports(list: &At<'_>, own: &str, sink: &mut Sink<'_>) {
                     "bits after the length of the prefix must be zero",
                 );
             }
-            if let Some(other) = taken.iter().find(|other| overlap(**other, prefix)) {
-                let (address, length) = other;
+            if let Some((address, length)) = taken.add(prefix) {
                 sink.error("conflict", &at, format!("it overlaps {address}/{length}"));
             }
-            taken.push(prefix);
         }
         if !any {
             missing(&prefixes, sink);
@@ -148,9 +147,36 @@ pub(super) fn is_masked((address, length): (IpAddr, u8)) -> bool {
         .is_none_or(|rest| rest == 0)
 }
 
-/// Returns whether two prefixes have an address in common.
+/// Prefixes that have no address in common, by family and first address.
+#[derive(Default)]
+struct Taken(BTreeMap<(bool, u128), (IpAddr, u8)>);
+
+impl Taken {
+    /// Adds a prefix, or returns the one it overlaps.
+    fn add(&mut self, prefix: (IpAddr, u8)) -> Option<(IpAddr, u8)> {
+        let family = prefix.0.is_ipv4();
+        let start = bits(prefix.0) & mask(prefix.1);
+        let before = self.0.range(..=(family, start)).next_back();
+        let after = self.0.range((family, start)..).next();
+        let other = [before, after]
+            .into_iter()
+            .flatten()
+            .find(|((of, _), other)| *of == family && overlap(**other, prefix));
+        let other = other.map(|(_, other)| *other);
+        if other.is_none() {
+            self.0.insert((family, start), prefix);
+        }
+        other
+    }
+}
+
+/// Returns the bits of a prefix of a length, first bit highest.
+fn mask(length: u8) -> u128 {
+    u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or(0)
+}
+
+/// Returns whether two prefixes of one family have an address in common.
 fn overlap((a, a_length): (IpAddr, u8), (b, b_length): (IpAddr, u8)) -> bool {
-    let drop = 128 - u32::from(a_length.min(b_length));
-    let start = |address| bits(address).checked_shr(drop);
-    a.is_ipv4() == b.is_ipv4() && start(a) == start(b)
+    let mask = mask(a_length.min(b_length));
+    bits(a) & mask == bits(b) & mask
 }

@@ -1,6 +1,6 @@
 //! Rules of containers that Talos runs itself, and of what the container runtime is given.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
 use serde_json::Value;
@@ -116,7 +116,7 @@ fn is_repository(text: &str) -> bool {
 }
 
 fn mounts(list: &At<'_>, sink: &mut Sink<'_>) {
-    let mut destinations: Vec<String> = Vec::new();
+    let mut destinations: HashSet<String> = HashSet::new();
     for mount in items(list) {
         let kinds = ["userVolume", "tmpfs", "hostPath"];
         let mut set = kinds.into_iter().filter(|kind| mount.field(kind).is_set());
@@ -144,7 +144,7 @@ fn mounts(list: &At<'_>, sink: &mut Sink<'_>) {
                 format!("something is mounted at {text} already"),
             );
         }
-        destinations.push(text);
+        destinations.insert(text);
     }
 }
 

@@ -11,6 +11,9 @@ use crate::validate::sink::Sink;
 
 const CERTIFICATE: &str = "CERTIFICATE";
 
+/// How many blocks are looked for in one text.
+const MOST: usize = 1000;
+
 /// How closely a certificate and its key are looked at.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Look {
@@ -115,8 +118,13 @@ fn after_version(der: &[u8]) -> Option<u8> {
 /// Returns the blocks of a PEM text, with label and content; what is no block is passed over.
 fn blocks(text: &str) -> impl Iterator<Item = (String, Vec<u8>)> {
     let mut rest = text;
+    let mut starts = 0;
     std::iter::from_fn(move || {
         loop {
+            starts += 1;
+            if starts > MOST {
+                return None;
+            }
             let start = match rest.strip_prefix("-----BEGIN ") {
                 Some(after) => after,
                 None => {
@@ -125,9 +133,7 @@ fn blocks(text: &str) -> impl Iterator<Item = (String, Vec<u8>)> {
                 }
             };
             rest = start;
-            let Some((label, body)) = start.split_once('\n') else {
-                return None;
-            };
+            let (label, body) = start.split_once('\n')?;
             let Some(label) = label.trim_end().strip_suffix("-----") else {
                 continue;
             };

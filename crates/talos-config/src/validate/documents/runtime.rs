@@ -76,7 +76,7 @@ pub(super) fn etc_file(root: &At<'_>, _: &Context<'_>, sink: &mut Sink<'_>) {
             &name,
             "a path below /etc is expected, which starts with no `.`",
         );
-    } else if FILES.contains(&&*path) || DIRECTORIES.iter().any(|directory| within(directory)) {
+    } else if FILES.contains(&&*path) || DIRECTORIES.iter().any(within) {
         sink.error("bad-name", &name, "Talos writes this file itself");
     }
 }

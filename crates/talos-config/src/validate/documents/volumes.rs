@@ -1,5 +1,7 @@
 //! Rules of volumes: where they are made, how they are encrypted, and what each kind adds.
 
+use std::collections::HashSet;
+
 use super::cel::{self, Variables};
 use super::{items, missing};
 use crate::validate::at::At;
@@ -282,18 +284,17 @@ fn encryption(at: &At<'_>, sink: &mut Sink<'_>) {
     if is_none(&provider) {
         sink.error("missing-field", &provider, "keys need a provider: luks2");
     }
-    let mut slots: Vec<i128> = Vec::new();
+    let mut slots: HashSet<i128> = HashSet::new();
     for key in items(&keys) {
         let slot = key.field("slot");
         let number = slot.number().unwrap_or(0);
-        if slots.contains(&number) {
+        if !slots.insert(number) {
             sink.error(
                 "duplicate",
                 &slot,
                 format!("slot {number} is taken by another key"),
             );
         }
-        slots.push(number);
         if !["static", "nodeID", "kms", "tpm"]
             .iter()
             .any(|kind| key.field(kind).is_set())

@@ -1,5 +1,7 @@
 //! What Talos 1.14 checks in a configuration as a whole, whichever document says it.
 
+use std::collections::HashMap;
+
 use super::items;
 use crate::validate::Mode;
 use crate::validate::at::{At, Document};
@@ -239,6 +241,11 @@ impl<'a> Whole<'a> {
             .iter()
             .filter(|document| document.kind == "ContainerConfig")
             .collect();
+        let positions: HashMap<&str, usize> = containers
+            .iter()
+            .enumerate()
+            .map(|(index, document)| (document.name, index))
+            .collect();
         let waits: Vec<Vec<usize>> = containers
             .iter()
             .map(|document| {
@@ -247,8 +254,8 @@ impl<'a> Whole<'a> {
                 let mut found = Vec::new();
                 for item in items(&list).filter(|item| !item.is_blank()) {
                     let name = item.text();
-                    match containers.iter().position(|other| other.name == name) {
-                        Some(other) => found.push(other),
+                    match positions.get(&*name) {
+                        Some(other) => found.push(*other),
                         None => {
                             sink.error("bad-value", &item, format!("there is no container {name}"));
                         }

@@ -156,7 +156,11 @@ fn arithmetic(sign: &str, left: &Type, right: &Type) -> Option<Type> {
                 "*" | "/" => matches!(known, Int | Uint | Double),
                 _ => matches!(known, Int | Uint),
             };
-            (can && left.fits(right)).then(|| known.clone())
+            match (left, right) {
+                _ if !can || !left.fits(right) => None,
+                (List(_), List(_)) => left.clone().either(right.clone()),
+                _ => Some(known.clone()),
+            }
         }
     }
 }

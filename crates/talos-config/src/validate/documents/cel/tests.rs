@@ -14,6 +14,21 @@ fn deep_and_long_expressions_end() {
 }
 
 #[test]
+fn what_may_be_anything_makes_a_list_of_anything() {
+    for text in [
+        "1 in ['a'] + ['b', dyn('a')]",
+        "(true ? [1] : [dyn(1)])[0] == 'a'",
+    ] {
+        assert_eq!(
+            types_well(text, Variables::Disk, "1.14.1"),
+            Ok(()),
+            "{text}"
+        );
+    }
+    assert!(types_well("1 in ['a'] + ['b']", Variables::Disk, "1.14.1").is_err());
+}
+
+#[test]
 fn messages_say_what_is_wrong() {
     for (text, part) in [
         ("disk.size > 1", "`>` does not work on uint and int"),

@@ -57,9 +57,15 @@ impl Type {
         match (self, other) {
             (Self::Null, other) | (other, Self::Null) if other.fits(&Self::Null) => Some(other),
             (one, other) if one == other => Some(one),
-            (one, other) if one.fits(&other) => Some(Self::Any)
-                .filter(|_| one == Self::Any || other == Self::Any)
-                .or(Some(one)),
+            (Self::Any, _) | (_, Self::Any) => Some(Self::Any),
+            (Self::List(one), Self::List(other)) => Some(Self::list(one.either(*other)?)),
+            (Self::Optional(one), Self::Optional(other)) => {
+                Some(Self::optional(one.either(*other)?))
+            }
+            (Self::Map(key, value), Self::Map(other_key, other_value)) => Some(Self::map(
+                key.either(*other_key)?,
+                value.either(*other_value)?,
+            )),
             _ => None,
         }
     }
