@@ -147,7 +147,7 @@ pub(super) fn mutate(random: &mut Random, documents: &mut Vec<Value>, last: bool
     loop {
         let stop = random.percent(12);
         let enter = match value {
-            Value::Object(map) => !map.is_empty() && !(stop && path.contains('.')),
+            Value::Object(map) => !map.is_empty() && (!stop || !path.contains('.')),
             Value::Array(items) => !items.is_empty() && !stop,
             _ => false,
         };
