@@ -140,25 +140,25 @@ pub enum Error {
     },
 
     /// A strategic patch names a field that the Talos version does not have.
-    #[error("{place}: no such field in Talos {version}{}", since(newer.as_deref()))]
+    #[error("{place}: no such field in Talos {version}{}", since(*newer))]
     UnknownField {
         /// The field.
         place: Place,
         /// The Talos version whose fields were searched.
-        version: String,
+        version: &'static str,
         /// A version that has the field.
-        newer: Option<String>,
+        newer: Option<&'static str>,
     },
 
     /// A strategic patch has a document of a kind that the Talos version does not have.
-    #[error("{}document {document}: no such kind in Talos {version}{}", at_line(*line), since(newer.as_deref()))]
+    #[error("{}document {document}: no such kind in Talos {version}{}", at_line(*line), since(*newer))]
     UnknownKind {
         /// The document.
         document: String,
         /// The Talos version whose kinds were searched.
-        version: String,
+        version: &'static str,
         /// A version that has the kind.
-        newer: Option<String>,
+        newer: Option<&'static str>,
         /// The line of the patch, counted from 1.
         line: Option<u64>,
     },

@@ -264,7 +264,7 @@ pub enum Error {
         /// The file as the caller named it.
         file: String,
         /// Why not.
-        source: crate::Error,
+        source: Box<crate::Error>,
     },
 }
 

@@ -55,7 +55,7 @@ impl Kubeconfig {
         let incoming = root(&other.file, other.text())?;
         let failed = |source| Error::Edit {
             file: self.file.clone(),
-            source,
+            source: Box::new(source),
         };
         let mut stream = Stream::parse(self.text()).map_err(failed)?;
         let Some(target) = stream.root_mut(0) else {

@@ -62,7 +62,7 @@ pub(super) fn root(file: &str, text: &str) -> Result<Value, Error> {
         Err(source) => {
             return Err(Error::Edit {
                 file: file.to_string(),
-                source,
+                source: Box::new(source),
             });
         }
     };

@@ -207,8 +207,8 @@ impl Walk<'_> {
         let newer = self.schema.version_with(&self.kind, &keys);
         let error = Error::UnknownField {
             place: self.place(),
-            version: self.schema.table_version().to_owned(),
-            newer: newer.map(str::to_owned),
+            version: self.schema.table_version(),
+            newer,
         };
         if self.schema.is_known() {
             self.problems.push(error);

@@ -254,7 +254,8 @@ impl Change {
         let is_rest = |(key, node): (&str, &Node)| {
             let is_name = matches!(key, "version" | "kind" | "name");
             let is_scalar = matches!(node.kind(), Kind::Scalar | Kind::Null);
-            !(is_name && is_scalar) && !delete::is_gone(node)
+            let says_nothing = (is_name && is_scalar) || delete::is_gone(node);
+            !says_nothing
         };
         let has_rest = !is_deletion && root.entries().any(is_rest);
         Self {
@@ -368,8 +369,8 @@ fn unknown_kind(identity: &Identity, walk: &mut Walk<'_>) {
         .flatten();
     let error = Error::UnknownKind {
         document: identity.label(),
-        version: schema.table_version().to_owned(),
-        newer: newer.map(str::to_owned),
+        version: schema.table_version(),
+        newer,
         line: walk.place().line,
     };
     match schema.is_known() {

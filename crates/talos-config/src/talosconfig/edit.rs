@@ -86,7 +86,7 @@ impl TalosConfig {
     fn edit(&mut self, change: impl FnOnce(&mut Node)) -> Result<(), Error> {
         let failed = |source| Error::Edit {
             file: self.file.clone(),
-            source,
+            source: Box::new(source),
         };
         let mut stream = Stream::parse(self.text()).map_err(failed)?;
         if let Some(root) = stream.root_mut(0) {
