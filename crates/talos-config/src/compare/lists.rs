@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::schema::Pairing;
 
 /// Returns by which field an element of a list is known, and its value there.
-pub(super) fn name<'a>(element: &'a Value, pairing: Pairing) -> Option<(&'static str, &'a Value)> {
+pub(super) fn name(element: &Value, pairing: Pairing) -> Option<(&'static str, &Value)> {
     let there = |key: &'static str| {
         let value = element.get(key)?;
         let empty = match value {

@@ -140,9 +140,8 @@ impl<'a> Planner<'a> {
         new: &[Value],
         field: Option<&'static Field>,
     ) -> Option<Vec<Value>> {
-        let pairing = match field.map(|field| field.rule) {
-            Some(Rule::Paired(pairing)) => pairing,
-            _ => return appended(old, new, |_, _| false),
+        let Some(Rule::Paired(pairing)) = field.map(|field| field.rule) else {
+            return appended(old, new, |_, _| false);
         };
         if !lists::are_told(old, pairing) || !lists::are_told(new, pairing) {
             return None;
@@ -292,9 +291,8 @@ fn taken(
         _ => name.is_some_and(|(named, _)| named == key),
     };
     let map = value.as_object()?;
-    let named = name.map(|(key, value)| (key, value));
     let keys = map.iter().map(|(key, value)| (key.as_str(), value));
-    let (key, of) = named
+    let (key, of) = name
         .into_iter()
         .chain(keys)
         .filter(|(key, of)| plain(key, of))

@@ -192,9 +192,11 @@ impl Wanted {
         depth: usize,
     ) -> bool {
         let before = self.anew.clone();
-        changes.iter().fold(false, |grew, change| {
-            self.set_anew(change, pairs, depth, before.get(&change.document)) || grew
-        })
+        let mut grew = false;
+        for change in changes {
+            grew |= self.set_anew(change, pairs, depth, before.get(&change.document));
+        }
+        grew
     }
 
     /// Has the place of a difference, or what holds it, deleted and set; returns whether it was not so `before`.
