@@ -213,6 +213,9 @@ impl Decoder<'_, '_, '_, '_> {
     }
 
     fn unknown(&mut self, at: &At<'_>, key: &str, among: &'static Field) {
+        if self.sink.is_full() {
+            return;
+        }
         if key == "$patch" {
             self.sink
                 .refused("patch-left", at, "`$patch` has a meaning in a patch only")

@@ -93,6 +93,13 @@ impl<'a> Sink<'a> {
         self.findings.push((0, finding));
     }
 
+    /// Returns whether there are so many findings that what would be one more is only counted, which it is here.
+    pub(super) fn is_full(&mut self) -> bool {
+        let full = self.findings.len() >= MOST;
+        self.too_many |= full;
+        full
+    }
+
     /// Returns whether nothing was reported.
     pub(super) fn is_empty(&self) -> bool {
         self.findings.is_empty()
