@@ -32,4 +32,11 @@ pub(super) const TOO_STRICT: &[Explanation] = &[
         reason: "1.11 reads an empty mapping as no size at all",
         has: &["wrong-type", "expected text, found a mapping"],
     },
+    Explanation {
+        reason: "the library takes a few odd texts, such as an IPv6 prefix, for references of images",
+        has: &[
+            "bad-value ContainerConfig",
+            "a reference of an image is expected",
+        ],
+    },
 ];
