@@ -8,6 +8,7 @@
 //! Values are `serde_json::Value`s with the meaning Talos gives them: `yes` and `off` are strings, `0644` is 420,
 //! and a key that appears twice is an error.
 
+mod children;
 mod edit;
 mod layout;
 mod lines;

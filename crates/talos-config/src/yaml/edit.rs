@@ -12,19 +12,17 @@ impl Node {
     /// Returns the value of a key for editing; what came through an alias or a `<<` becomes the mapping's own first.
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Self> {
         self.own();
-        let own = |children: &[Child]| {
-            children
-                .iter()
-                .position(|child| !child.merge && child.key == key)
-        };
         if let Data::Mapping(children) = &self.data
-            && own(children).is_none()
+            && children.position(key).is_none()
         {
             let value = self.get(key)?.value();
             return self.append(Child::fresh(key.to_owned(), value));
         }
         match &mut self.data {
-            Data::Mapping(children) => own(children).map(|index| &mut children[index].value),
+            Data::Mapping(children) => {
+                let at = children.position(key)?;
+                children.value_mut(at)
+            }
             _ => None,
         }
     }
@@ -33,7 +31,7 @@ impl Node {
     pub fn item_mut(&mut self, index: usize) -> Option<&mut Self> {
         self.own();
         match &mut self.data {
-            Data::List(children) => children.get_mut(index).map(|child| &mut child.value),
+            Data::List(children) => children.value_mut(index),
             _ => None,
         }
     }
@@ -57,14 +55,14 @@ impl Node {
         }
         self.own();
         let inherited = match &self.data {
-            Data::Mapping(children) => children.iter().any(|child| child.merge),
+            Data::Mapping(children) => children.has_merge(),
             _ => false,
         };
         if inherited {
             self.unmerge();
         }
         if let Data::Mapping(children) = &mut self.data
-            && let Some(index) = children.iter().position(|child| child.key == key)
+            && let Some(index) = children.position(key)
         {
             self.take(index);
         }
@@ -212,8 +210,9 @@ impl Node {
         self.open();
         match &mut self.data {
             Data::Mapping(children) | Data::List(children) => {
-                children.push(child);
-                children.last_mut().map(|child| &mut child.value)
+                children.add(child);
+                let last = children.len().checked_sub(1)?;
+                children.value_mut(last)
             }
             _ => None,
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::children::Children;
 use super::layout::{Form, Place, Quote, Span};
 
 /// A value of a document, and where it stood in the text.
@@ -55,8 +56,8 @@ impl std::fmt::Debug for Items<'_> {
 #[derive(Clone)]
 pub(super) enum Data {
     Scalar(Value),
-    Mapping(Vec<Child>),
-    List(Vec<Child>),
+    Mapping(Children),
+    List(Children),
     /// A reference to an anchor, with a copy of what it meant when the text was read.
     Alias(Arc<Node>),
 }
@@ -146,15 +147,16 @@ impl Node {
         let Data::Mapping(children) = &self.followed().data else {
             return None;
         };
-        let own = children
+        if let Some(at) = children.position(key) {
+            return children.get(at).map(|child| &child.value);
+        }
+        if !children.has_merge() {
+            return None;
+        }
+        children
             .iter()
-            .find(|child| !child.merge && child.key == key);
-        own.map(|child| &child.value).or_else(|| {
-            children
-                .iter()
-                .filter(|child| child.merge)
-                .find_map(|child| child.value.merged(key))
-        })
+            .filter(|child| child.merge)
+            .find_map(|child| child.value.merged(key))
     }
 
     /// Returns the node that a list of keys leads to.
@@ -196,9 +198,7 @@ impl Node {
     /// Returns the number of keys or items; 0 for scalars.
     pub fn len(&self) -> usize {
         match &self.followed().data {
-            Data::Mapping(children) if children.iter().any(|child| child.merge) => {
-                self.entries().count()
-            }
+            Data::Mapping(children) if children.has_merge() => self.entries().count(),
             Data::Mapping(children) | Data::List(children) => children.len(),
             _ => 0,
         }

@@ -37,7 +37,7 @@ impl<'a> Builder<'a> {
             self.check_merge(&child)?;
             children.push(child);
         }
-        Ok((Data::Mapping(children), block(column), cursor))
+        Ok((Data::Mapping(children.into()), block(column), cursor))
     }
 
     pub(super) fn block_list(
@@ -63,7 +63,7 @@ impl<'a> Builder<'a> {
             cursor = child.place.as_ref().map_or(cursor, |place| place.tail.end);
             children.push(child);
         }
-        Ok((Data::List(children), block(column), cursor))
+        Ok((Data::List(children.into()), block(column), cursor))
     }
 
     /// Builds the value of an entry that has lines of its own; `cursor` is where the previous one ended.
@@ -168,7 +168,7 @@ impl<'a> Builder<'a> {
         };
         // What a `<<` brought in is written out: the text is copied or written anew as a whole.
         let whole = Node {
-            data: Data::Mapping(entries),
+            data: Data::Mapping(entries.into()),
             form: Form::Opaque(from..end),
             anchor: None,
         };

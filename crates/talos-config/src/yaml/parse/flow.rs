@@ -70,8 +70,8 @@ impl Builder<'_> {
         };
         let end = if is_pair { self.last } else { close.end };
         let data = match is_mapping {
-            true => Data::Mapping(children),
-            false => Data::List(children),
+            true => Data::Mapping(children.into()),
+            false => Data::List(children.into()),
         };
         if opaque {
             let node = Node {

@@ -45,7 +45,7 @@ fn find_broken(node: &Node, anchors: &mut HashMap<String, Value>, broken: &mut H
             }
         }
         (Data::Mapping(children) | Data::List(children), _) => {
-            for child in children {
+            for child in children.iter() {
                 find_broken(&child.value, anchors, broken);
             }
         }
