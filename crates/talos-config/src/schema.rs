@@ -69,8 +69,11 @@ impl Schema {
         self.table.version == VERSIONS[2]
     }
 
-    /// Returns the version that the installer of a configuration has for its tag.
-    pub(crate) fn installed<'a>(mut roots: impl Iterator<Item = &'a Node>) -> Option<&'a str> {
+    /// Returns the Talos version that a configuration installs: the tag of its installer's image.
+    ///
+    /// The image stands in the main document, since Talos 1.14 in one of the kind `UnattendedInstallConfig`. A digest after
+    /// the tag, a registry's port and a tag that is no version are not taken for one.
+    pub fn installed<'a>(mut roots: impl Iterator<Item = &'a Node>) -> Option<&'a str> {
         roots.find_map(|root| {
             let path: &[&str] = match root.get("kind").and_then(Node::as_str) {
                 None => &["machine", "install", "image"],
@@ -336,6 +339,7 @@ fn minor(version: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::yaml::Stream;
 
     fn field(version: &str, kind: &str, path: &[&'static str]) -> &'static Field {
         path.iter().fold(
@@ -425,5 +429,32 @@ mod tests {
             Some("1.14.1")
         );
         assert_eq!(schema.version_with(MAIN, &["machine", "bogus"]), None);
+    }
+
+    #[test]
+    fn the_installed_version_is_the_tag_of_the_installer_of_either_form() {
+        let document = |image: &str| {
+            format!(
+                "machine: {{type: worker}}\n---\napiVersion: v1alpha1\nkind: UnattendedInstallConfig\ninstaller: {{image: '{image}'}}\n"
+            )
+        };
+        let main = |image: &str| format!("machine: {{install: {{image: '{image}'}}}}\n");
+        for (image, expected) in [
+            ("ghcr.io/siderolabs/installer:v1.13.9", Some("v1.13.9")),
+            ("host:5000/installer:v1.15.0@sha256:00", Some("v1.15.0")),
+            ("host:5000/installer", None),
+            ("host:5000/installer@sha256:00", None),
+            ("installer:latest", None),
+            ("", None),
+        ] {
+            for text in [main(image), document(image)] {
+                let stream = Stream::parse(&text).unwrap();
+                assert_eq!(Schema::installed(stream.roots()), expected, "{text}");
+            }
+        }
+        let elsewhere =
+            "apiVersion: v1alpha1\nkind: UnattendedInstallConfig\nimage: x/installer:v1.14.0\n";
+        let stream = Stream::parse(elsewhere).unwrap();
+        assert_eq!(Schema::installed(stream.roots()), None);
     }
 }

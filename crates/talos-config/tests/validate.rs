@@ -202,10 +202,28 @@ fn the_target_version_is_the_one_asked_for_then_the_installed_one() {
     let installs = "machine:\n  install: {image: 'host:5000/installer:v1.11.3@sha256:00'}\n";
     assert_eq!(version(installs, None), "1.11.3");
     assert_eq!(version(installs, Some("v1.12.0")), "1.12.0");
-    let document =
-        "apiVersion: v1alpha1\nkind: UnattendedInstallConfig\nimage: x/installer:v1.14.0\n";
-    assert_eq!(version(document, None), "1.14.0");
+    let document = "apiVersion: v1alpha1\nkind: UnattendedInstallConfig\ninstaller: {image: 'x/installer:v1.13.2'}\n";
+    assert_eq!(version(document, None), "1.13.2");
     assert_eq!(version("machine: {install: {image: x}}\n", None), "1.14.1");
+}
+
+#[test]
+fn a_config_in_the_form_of_1_14_that_installs_a_newer_talos_may_have_unknown_fields() {
+    let text = |installed: &str| {
+        generated("1.14", MachineType::Worker, |params| {
+            params.install_image = format!("a.example:5000/installer:{installed}");
+        }) + "---\napiVersion: v1alpha1\nkind: RegistryTLSConfig\nname: a.example\nfuture: 1\n"
+    };
+    let unknown = |installed: &str| {
+        let report = validate(&text(installed), &options(Mode::Metal, false, None)).unwrap();
+        let found = report
+            .findings
+            .iter()
+            .find(|one| one.code == "unknown-field");
+        (report.talos_version.clone(), found.unwrap().severity)
+    };
+    assert_eq!(unknown("v1.15.0"), ("1.15.0".to_owned(), Severity::Warning));
+    assert_eq!(unknown("v1.14.0"), ("1.14.0".to_owned(), Severity::Error));
 }
 
 #[test]

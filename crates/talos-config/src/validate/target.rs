@@ -19,10 +19,10 @@ pub(super) struct Context<'a> {
 impl<'a> Context<'a> {
     /// Finds the target version: the one asked for, else the one that is installed, else the newest.
     pub(super) fn new(options: &Options, documents: &'a [Document<'a>]) -> Self {
-        let version = options
-            .talos_version
-            .clone()
-            .or_else(|| installed(documents));
+        let version = options.talos_version.clone().or_else(|| {
+            let roots = documents.iter().map(|document| document.node);
+            Schema::installed(roots).map(str::to_owned)
+        });
         let schema = version
             .as_deref()
             .map_or_else(Schema::newest, Schema::for_talos);
@@ -48,20 +48,6 @@ impl<'a> Context<'a> {
     pub(super) fn main(&self) -> Option<&Document<'a>> {
         self.documents.iter().find(|document| document.is_main())
     }
-}
-
-/// Returns the version that the image of the installer is tagged with.
-fn installed(documents: &[Document<'_>]) -> Option<String> {
-    documents.iter().find_map(|document| {
-        let image = match document.kind {
-            "UnattendedInstallConfig" => document.node.at(&["image"])?,
-            _ if document.is_main() => document.node.at(&["machine", "install", "image"])?,
-            _ => return None,
-        };
-        let image = image.as_str()?.split('@').next()?;
-        let (_, tag) = image.rsplit('/').next()?.rsplit_once(':')?;
-        minor_of(tag).map(|_| tag.to_owned())
-    })
 }
 
 /// Returns the minor version of a version of Talos 1.
