@@ -1,7 +1,7 @@
 //! Where nodes stood in the text they were read from.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
@@ -15,19 +15,41 @@ pub(super) type Span = Range<usize>;
 pub(super) struct Source {
     pub(super) text: Arc<str>,
     pub(super) style: Style,
+    /// Where lines start, once somebody asked.
+    lines: OnceLock<Vec<usize>>,
 }
 
 impl Source {
+    pub(super) fn new(text: &str, style: Style) -> Self {
+        Self {
+            text: Arc::from(text),
+            style,
+            lines: OnceLock::new(),
+        }
+    }
+
+    /// Returns the line of a place, counted from 1.
+    pub(super) fn line(&self, at: usize) -> u64 {
+        let lines = self.lines.get_or_init(|| {
+            let breaks = self.text.bytes().enumerate();
+            let starts = breaks
+                .filter(|(_, byte)| *byte == b'\n')
+                .map(|(at, _)| at + 1);
+            std::iter::once(0).chain(starts).collect()
+        });
+        lines.partition_point(|start| *start <= at) as u64
+    }
+
     /// Returns the source of what stands in no text.
     pub(super) fn empty() -> Self {
-        Self {
-            text: Arc::from(""),
-            style: Style {
+        Self::new(
+            "",
+            Style {
                 step: 4,
                 list: 4,
                 crlf: false,
             },
-        }
+        )
     }
 }
 

@@ -41,8 +41,7 @@ impl Stream {
             at = offset.unwrap_or(at);
             node = below;
         }
-        let before = &self.source.text.as_bytes()[..at];
-        Some(before.iter().filter(|byte| **byte == b'\n').count() as u64 + 1)
+        Some(self.source.line(at))
     }
 
     /// Returns a scalar without quotes as it is written, such as `0644` or `1.10`: that is what a field for text gets,
@@ -75,8 +74,8 @@ fn start(document: &Document) -> Option<usize> {
 fn child<'a>(node: &'a Node, step: &Step) -> Option<(Option<usize>, &'a Node)> {
     let own = match (&node.data, step) {
         (Data::Mapping(children), Step::Key(key)) => children
-            .iter()
-            .find(|child| !child.merge && child.key == *key),
+            .position(key)
+            .and_then(|position| children.get(position)),
         (Data::List(children), Step::Index(index)) => children.get(*index),
         _ => None,
     };

@@ -10,8 +10,6 @@ mod resolve;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
-
 use serde_json::Value;
 
 use self::builder::Builder;
@@ -56,10 +54,7 @@ pub(super) fn stream(text: &str) -> Result<Stream, Error> {
         list: builder.list.unwrap_or_else(|| builder.step.unwrap_or(4)),
         crlf: text.contains("\r\n"),
     };
-    let source = Source {
-        text: Arc::from(text),
-        style,
-    };
+    let source = Source::new(text, style);
     // Whatever the parser or the builder gets wrong must not reach a file.
     let printed = print::stream(&source, &documents);
     if printed != text {

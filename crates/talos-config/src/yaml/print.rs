@@ -304,7 +304,8 @@ impl Printer<'_> {
 
     /// Ends the line that is being written, if any.
     fn fresh_line(&mut self) {
-        if !self.out.is_empty() && !self.out.ends_with('\n') {
+        // A byte order mark is no part of the first line.
+        if !self.out.is_empty() && !self.out.ends_with(['\n', '\u{feff}']) {
             self.newline();
         }
     }

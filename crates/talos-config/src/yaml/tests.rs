@@ -300,6 +300,19 @@ fn a_file_without_a_last_line_break_stays_one() {
 }
 
 #[test]
+fn a_byte_order_mark_stays_at_the_head() {
+    check(
+        "\u{feff}a: 1\nb:\n- 2\n",
+        |root| {
+            root.remove("a");
+            root.set("c", json!({"d": 3}));
+        },
+        &expect![["\u{feff}b:\n- 2\nc:\n    d: 3\n"]],
+    );
+    assert_eq!(Stream::parse("\u{feff}").unwrap().to_string(), "\u{feff}");
+}
+
+#[test]
 fn line_breaks_of_windows_stay() {
     check(
         "a: 1\r\nb:\r\n  c: 2 # x\r\n",

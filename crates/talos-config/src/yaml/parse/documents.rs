@@ -14,7 +14,7 @@ impl Builder<'_> {
     pub(super) fn documents(&mut self) -> Result<Vec<Document>, Error> {
         let mut documents: Vec<Document> = Vec::new();
         // Where the document that is being read starts, if a `...` told.
-        let mut from = Some(0);
+        let mut from = Some(self.mark_end());
         loop {
             let marker = match self.events.mark()? {
                 Mark::Start(marker) => marker,
@@ -31,6 +31,12 @@ impl Builder<'_> {
             self.anchors.clear();
             let document = self.document(start, marker)?;
             documents.push(document);
+        }
+        if let Some(prefix) = documents
+            .first_mut()
+            .and_then(|first| first.prefix.as_mut())
+        {
+            prefix.start = 0;
         }
         match documents.last_mut() {
             Some(last) => close(last, self.text.len()),

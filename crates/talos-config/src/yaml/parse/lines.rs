@@ -142,8 +142,18 @@ impl Builder<'_> {
         }
     }
 
+    /// Returns where the line of a place starts, behind a byte order mark.
     pub(super) fn line_start(&self, at: usize) -> usize {
-        self.text[..at].rfind('\n').map_or(0, |found| found + 1)
+        let start = self.text[..at].rfind('\n').map_or(0, |found| found + 1);
+        start.max(self.mark_end().min(at))
+    }
+
+    /// Returns where the byte order mark at the head of the text ends, if there is one.
+    pub(super) fn mark_end(&self) -> usize {
+        match self.text.starts_with('\u{feff}') {
+            true => '\u{feff}'.len_utf8(),
+            false => 0,
+        }
     }
 
     /// Returns where the line of `at` ends, its line break included.
