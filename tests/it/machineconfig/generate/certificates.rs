@@ -80,6 +80,56 @@ fn a_client_certificate_is_made_in_steps() {
 }
 
 #[test]
+fn a_file_that_is_read_is_never_overwritten() {
+    let home = home();
+    for args in ["gen ca --organization acme", "gen key --name k"] {
+        assert_eq!(at(&home, args).code, Some(0));
+    }
+    std::fs::rename(home.path().join("k.key"), home.path().join("k.csr")).unwrap();
+    std::os::unix::fs::symlink("secrets.yaml", home.path().join("link.yaml")).unwrap();
+    home.file("worker.yaml", "machine: {}\n");
+    home.file("pki/ca.key", "a key\n");
+    let before: Vec<String> = files(home.path());
+    for (args, name) in [
+        ("gen csr --key k.csr --ip 10.0.0.1", "k.csr"),
+        ("gen crt --name acme --ca acme --csr k.csr", "acme.crt"),
+        (
+            "gen config c https://cp:6443 -t worker -o ./secrets.yaml --with-secrets secrets.yaml",
+            "./secrets.yaml",
+        ),
+        (
+            "gen config c https://cp:6443 -t worker -o link.yaml --with-secrets secrets.yaml",
+            "link.yaml",
+        ),
+        (
+            "gen config c https://cp:6443 --with-secrets secrets.yaml --config-patch @worker.yaml",
+            "worker.yaml",
+        ),
+        (
+            "mc gen c https://cp:6443 -t worker -o secrets.yaml --with-secrets secrets.yaml",
+            "secrets.yaml",
+        ),
+        (
+            "gen secrets -o worker.yaml --from-controlplane-config worker.yaml",
+            "worker.yaml",
+        ),
+        ("gen secrets -o pki/ca.key -p pki", "pki/ca.key"),
+    ] {
+        let kept = read(&home, name);
+        let ran = at(&home, &format!("{args} --force"));
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert_eq!(
+            ran.stderr,
+            format!(
+                "error: file {name:?} would be read and then overwritten\n  hint: choose another name; nothing was written\n"
+            )
+        );
+        assert_eq!(read(&home, name), kept);
+        assert_eq!(files(home.path()), before);
+    }
+}
+
+#[test]
 fn a_key_pair_is_an_authority_of_a_day() {
     let home = Home::new();
     assert_eq!(

@@ -105,6 +105,7 @@ pub(super) fn run_csr(args: &Csr, force: bool, session: &mut Session) -> Result<
     }
     let ip = address(&args.ip)?;
     let path = args.key.with_extension("csr");
+    outputs::check_inputs(std::slice::from_ref(&path), [args.key.as_path()])?;
     outputs::check(std::slice::from_ref(&path), force)?;
     let key = read_key(&args.key)?;
     let text = SigningRequest::write_pem(&key, &args.roles, &[ip])
@@ -115,9 +116,13 @@ pub(super) fn run_csr(args: &Csr, force: bool, session: &mut Session) -> Result<
 /// Runs `gen crt`.
 pub(super) fn run_crt(args: &Crt, force: bool, session: &mut Session) -> Result<Outcome, Error> {
     let path = file_name("name", &args.name, ".crt")?;
+    let (crt, key) = (format!("{}.crt", args.ca), format!("{}.key", args.ca));
+    outputs::check_inputs(
+        std::slice::from_ref(&path),
+        [crt.as_ref(), key.as_ref(), args.csr.as_path()],
+    )?;
     outputs::check(std::slice::from_ref(&path), force)?;
     let lifetime = hours(args.hours)?;
-    let (crt, key) = (format!("{}.crt", args.ca), format!("{}.key", args.ca));
     let authority = Authority::from_pem(
         files::read(crt.as_ref())?,
         read_key(key.as_ref())?.pem().as_bytes(),

@@ -121,6 +121,8 @@ impl Kind {
 /// Runs the command.
 pub(crate) fn run(args: Args, force: bool, session: &mut Session) -> Result<Outcome, Error> {
     let places = places(&args)?;
+    let paths: Vec<PathBuf> = places.iter().map(|(.., path)| path.clone()).collect();
+    outputs::check_inputs(&paths, inputs(&args))?;
     let params = params(&args, session)?;
     if params.kube_span && !params.discovery {
         session
@@ -133,7 +135,6 @@ pub(crate) fn run(args: Args, force: bool, session: &mut Session) -> Result<Outc
         control_plane: input::read(session, &args.config_patch_control_plane)?,
         worker: input::read(session, &args.config_patch_worker)?,
     };
-    let paths: Vec<PathBuf> = places.iter().map(|(.., path)| path.clone()).collect();
     outputs::check(&paths, force)?;
     let now = now(session)?;
     let secrets = match &args.with_secrets {
@@ -159,6 +160,18 @@ pub(crate) fn run(args: Args, force: bool, session: &mut Session) -> Result<Outc
         made.push(Output::new(name, path, text));
     }
     outputs::write(made, force, session)
+}
+
+/// Returns the files that are read.
+fn inputs(args: &Args) -> impl Iterator<Item = &Path> {
+    let patches = [
+        &args.config_patch,
+        &args.config_patch_control_plane,
+        &args.config_patch_worker,
+    ];
+    let patches = patches.into_iter().flatten();
+    let patches = patches.filter_map(|patch| input::file_of(patch));
+    patches.chain(args.with_secrets.as_deref()).map(Path::new)
 }
 
 /// Finds out what to generate, and where it goes.

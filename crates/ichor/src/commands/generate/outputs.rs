@@ -31,6 +31,30 @@ impl Output {
     }
 }
 
+/// Refuses to write to a file that is also read: a key or a bundle would be lost.
+pub(super) fn check_inputs<'a>(
+    paths: &[PathBuf],
+    inputs: impl IntoIterator<Item = &'a Path>,
+) -> Result<(), Error> {
+    let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let inputs: Vec<PathBuf> = inputs
+        .into_iter()
+        .filter(|path| !is_stdout(path))
+        .map(real)
+        .collect();
+    let shared = paths
+        .iter()
+        .find(|path| !is_stdout(path) && inputs.contains(&real(path)));
+    match shared {
+        None => Ok(()),
+        Some(path) => Err(Error::new(
+            Code::Usage,
+            format!("file {path:?} would be read and then overwritten"),
+        )
+        .hint("choose another name; nothing was written")),
+    }
+}
+
 /// Refuses files that exist already, all of them at once, before anything is made.
 pub(super) fn check(paths: &[PathBuf], force: bool) -> Result<(), Error> {
     let taken: Vec<String> = paths

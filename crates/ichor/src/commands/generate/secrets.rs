@@ -38,7 +38,14 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(super) fn run(args: &Args, force: bool, session: &mut Session) -> Result<Outcome, Error> {
-    outputs::check(std::slice::from_ref(&args.output_file), force)?;
+    let path = std::slice::from_ref(&args.output_file);
+    let pki = args.from_kubernetes_pki.iter();
+    let pki: Vec<PathBuf> = pki
+        .flat_map(|folder| Secrets::PKI_FILES.map(|name| folder.join(name)))
+        .collect();
+    let config = args.from_controlplane_config.as_deref().map(Path::new);
+    outputs::check_inputs(path, pki.iter().map(PathBuf::as_path).chain(config))?;
+    outputs::check(path, force)?;
     let mut secrets = secrets(args, session)?;
     if let Some(token) = &args.kubernetes_bootstrap_token {
         session.output.learn_secret(token);

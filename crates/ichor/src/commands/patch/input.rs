@@ -77,7 +77,7 @@ pub(crate) fn refused(error: &talos_config::Error, sources: &[String]) -> Error 
 }
 
 /// Returns the file that an argument names.
-fn file_of(source: &str) -> Option<&str> {
+pub(crate) fn file_of(source: &str) -> Option<&str> {
     if let Some(path) = source.strip_prefix('@') {
         return Some(path);
     }
