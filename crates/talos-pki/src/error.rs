@@ -14,6 +14,16 @@ pub enum Error {
         /// Label of the block.
         label: String,
     },
+    /// A PEM block goes on where its first line should end.
+    #[error(
+        "line {line}: PEM block {label:?} does not have its begin line to itself; its line breaks are lost"
+    )]
+    PemOneLine {
+        /// Line of the block's begin marker, from 1.
+        line: usize,
+        /// Label of the block.
+        label: String,
+    },
     /// The content of a PEM block is not base64.
     #[error("line {line}: PEM block {label:?} is not valid base64")]
     PemEncoding {

@@ -25,9 +25,16 @@ pub(crate) fn blocks(text: &[u8]) -> Result<Vec<Block>, Error> {
     let mut lines = text.lines().enumerate();
     let mut blocks = Vec::new();
     while let Some((index, line)) = lines.next() {
-        let Some(label) = marker(line, BEGIN) else {
+        let Some((label, rest)) = marker(line, BEGIN) else {
             continue;
         };
+        let name = name(label);
+        if !rest.is_empty() {
+            return Err(Error::PemOneLine {
+                line: index + 1,
+                label: name.to_owned(),
+            });
+        }
         let mut encrypted = label == "ENCRYPTED PRIVATE KEY";
         let mut content = Zeroizing::new(String::new());
         let closed = loop {
@@ -35,7 +42,7 @@ pub(crate) fn blocks(text: &[u8]) -> Result<Vec<Block>, Error> {
                 break false;
             };
             if let Some(end) = marker(line, END) {
-                break end == label;
+                break end == (label, "");
             }
             if marker(line, BEGIN).is_some() {
                 break false;
@@ -49,7 +56,7 @@ pub(crate) fn blocks(text: &[u8]) -> Result<Vec<Block>, Error> {
         if !closed {
             return Err(Error::PemUnclosed {
                 line: index + 1,
-                label: label.to_owned(),
+                label: name.to_owned(),
             });
         }
         let der = if encrypted {
@@ -59,12 +66,12 @@ pub(crate) fn blocks(text: &[u8]) -> Result<Vec<Block>, Error> {
                 .decode(content.as_str())
                 .map_err(|source| Error::PemEncoding {
                     line: index + 1,
-                    label: label.to_owned(),
+                    label: name.to_owned(),
                     source,
                 })?
         };
         blocks.push(Block {
-            label: label.to_owned(),
+            label: name.to_owned(),
             der: Zeroizing::new(der),
             encrypted,
         });
@@ -88,6 +95,73 @@ pub(crate) fn encode(label: &str, der: &[u8]) -> String {
     text
 }
 
-fn marker<'line>(line: &'line str, kind: &str) -> Option<&'line str> {
-    line.trim().strip_prefix(kind)?.strip_suffix(DASHES)
+/// Splits a line that starts a block, or ends one, into the label and what stands after it.
+fn marker<'line>(line: &'line str, kind: &str) -> Option<(&'line str, &'line str)> {
+    line.trim().strip_prefix(kind)?.split_once(DASHES)
+}
+
+/// Returns a label, unless it may be content whose line breaks are lost: errors show it.
+fn name(label: &str) -> &str {
+    /// Letters of a label and of a word in it: `CERTIFICATE` has 11, and the key of least content 64.
+    const LONGEST: (usize, usize) = (64, 16);
+    let is_word = |word: &str| {
+        word.len() <= LONGEST.1
+            && word
+                .bytes()
+                .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
+    };
+    match label.len() <= LONGEST.0 && label.split(' ').all(is_word) {
+        true => label,
+        false => "unknown",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What no error may show.
+    const CONTENT: &str = "MC4CAQAwBQYDK2VwBCIEIKTpgBDdQhbbqLjXBMBqZhNVgNqhCAXuXpIUgyBk0A4n";
+
+    #[test]
+    fn no_error_shows_the_content_of_a_block() {
+        let label = "ED25519 PRIVATE KEY";
+        for text in [
+            format!("-----BEGIN {label}-----{CONTENT}-----END {label}-----"),
+            format!("-----BEGIN {label}----- {CONTENT} -----END {label}-----\n"),
+            format!("-----BEGIN {label}-----\\n{CONTENT}\\n-----END {label}-----\\n"),
+            format!("-----BEGIN {label}-----\r{CONTENT}\r-----END {label}-----\r"),
+            format!("-----BEGIN {label} {CONTENT}-----END {label}-----"),
+            format!("-----BEGIN {CONTENT}-----\n"),
+            format!(
+                "-----BEGIN {CONTENT} PRIVATE KEY-----\nAAAA\n-----END {CONTENT} PRIVATE KEY-----\n"
+            ),
+            format!("-----BEGIN {label}-----\n{CONTENT}-----END {label}-----\n"),
+            format!("-----BEGIN {label}-----\n{CONTENT}\n-----END {label}\n"),
+            format!("-----BEGIN {label}-----\n{CONTENT}\n-----END {CONTENT}-----\n"),
+            format!("-----BEGIN {label}-----\n{CONTENT}A\n-----END {label}-----\n"),
+            format!(
+                "-----BEGIN {label}-----\n{}\n-----END {label}-----\n",
+                &CONTENT[..60]
+            ),
+        ] {
+            let error = crate::PrivateKey::from_pem(&text).unwrap_err();
+            let mut said = format!("{error:?}");
+            let mut cause: Option<&dyn std::error::Error> = Some(&error);
+            while let Some(error) = cause {
+                said.push_str(&error.to_string());
+                cause = error.source();
+            }
+            assert!(!said.contains("AwBQ"), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_block_on_one_line_is_told_as_such() {
+        let text = format!("\n-----BEGIN PRIVATE KEY-----{CONTENT}-----END PRIVATE KEY-----\n");
+        assert_eq!(
+            crate::PrivateKey::from_pem(text).unwrap_err().to_string(),
+            "line 2: PEM block \"PRIVATE KEY\" does not have its begin line to itself; its line breaks are lost"
+        );
+    }
 }
