@@ -1,5 +1,7 @@
 //! Validation, held against the judgements of the official tool and against configurations that are fine.
 
+use std::time::{Duration, Instant};
+
 use proptest::prelude::*;
 use serde_json::Value;
 use talos_config::generate::{Comments, Endpoint, Params, Release, Secrets, machine_config};
@@ -291,6 +293,25 @@ fn subnets_of_pods_services_and_nodes_are_apart() {
     );
     let wide = "kubelet:\n        nodeIP: {validSubnets: [0.0.0.0/0, 10.0.0.0/8]}\n";
     assert_eq!(found(&changed("kubelet:\n", wide)), []);
+}
+
+#[test]
+fn thousands_of_subnets_are_judged_at_once() {
+    const ENOUGH: Duration = Duration::from_secs(5);
+    let judge = |subnets: &[String]| {
+        let list = format!("podSubnets: [{}]", subnets.join(", "));
+        let text = format!("cluster:\n  network: {{{list}}}\n");
+        let start = Instant::now();
+        let found = findings(&text);
+        assert!(start.elapsed() < ENOUGH, "{:?}", start.elapsed());
+        found.iter().filter(|one| one.code == "overlap").count()
+    };
+    let apart: Vec<String> = (0..15_000)
+        .map(|number| format!("10.{}.{}.0/24", number / 256, number % 256))
+        .collect();
+    assert_eq!(judge(&apart), 0);
+    let equal = vec!["10.244.0.0/16".to_owned(); 15_000];
+    assert!(judge(&equal) > 900);
 }
 
 #[test]
