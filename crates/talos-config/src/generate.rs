@@ -6,6 +6,7 @@
 //!
 //! Deliberately absent: files, the clock, and configurations of the old machine type `init`.
 
+mod address;
 mod contract;
 mod documents;
 mod endpoint;

@@ -2,9 +2,10 @@
 
 use std::fmt;
 
-use url::Url;
+use talos_pki::Name;
 
 use super::Error;
+use super::address::{Address, without_user};
 
 /// The URL of a cluster's Kubernetes API, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,10 +19,10 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// [`Error::Endpoint`], with what was probably meant.
+    /// [`Error::Endpoint`], with what was probably meant; a user and password are in neither.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let refuse = |reason, suggestion| Error::Endpoint {
-            text: text.to_owned(),
+            text: without_user(text).into_owned(),
             reason,
             suggestion,
         };
@@ -34,27 +35,39 @@ impl Endpoint {
         if scheme != "https" {
             return Err(refuse("must begin with https://", suggestion(rest)));
         }
-        if rest.is_empty() || rest.starts_with(['/', ':', '?', '#']) {
-            return Err(refuse("has no host", None));
+        Self::of(text, rest).map_err(|reason| {
+            let bracketed = rest
+                .parse::<std::net::Ipv6Addr>()
+                .ok()
+                .and_then(|_| suggestion(rest));
+            refuse(reason, bracketed)
+        })
+    }
+
+    /// Reads what follows the scheme; the error says what is wrong with the whole.
+    fn of(text: &str, rest: &str) -> Result<Self, &'static str> {
+        let address = Address::parse(rest)?;
+        if address.user.is_some() {
+            return Err("must not hold a user or password");
         }
-        if text.contains(char::is_whitespace) {
-            return Err(refuse("has a blank in it", None));
+        if address.query.is_some() {
+            return Err("must not have a query");
         }
-        let Ok(url) = Url::parse(text) else {
-            let bracketed = suggestion(rest).filter(|meant| Url::parse(meant).is_ok());
-            return Err(refuse("is not a URL", bracketed));
-        };
-        if !url.username().is_empty() || url.password().is_some() {
-            return Err(refuse("must not hold a user or password", None));
+        if address.fragment.is_some() {
+            return Err("must not have a fragment");
         }
-        let host = url.host_str().unwrap_or_default();
-        let host = host
-            .strip_prefix('[')
-            .and_then(|host| host.strip_suffix(']'))
-            .unwrap_or(host);
+        // What a certificate may say is more: wildcards, and dashes where no name has them.
+        let is_foreign = address.host.contains(['*', '%'])
+            || address
+                .host
+                .split('.')
+                .any(|label| label.starts_with('-') || label.ends_with('-'));
+        if is_foreign || Name::parse(address.host).is_err() {
+            return Err("has a host that is neither an IP address nor a DNS name");
+        }
         Ok(Self {
             text: text.to_owned(),
-            host: host.to_owned(),
+            host: address.host.to_owned(),
         })
     }
 
@@ -84,9 +97,8 @@ fn suggestion(text: &str) -> Option<String> {
             format!("https://{text}{}", if is_bare { ":6443" } else { "" })
         }
     };
-    Url::parse(&meant)
-        .is_ok_and(|url| url.host_str().is_some())
-        .then_some(meant)
+    let rest = meant.strip_prefix("https://")?;
+    Endpoint::of(&meant, rest).is_ok().then_some(meant)
 }
 
 #[cfg(test)]
@@ -103,20 +115,24 @@ mod tests {
         check("https://cp.example.org", "cp.example.org");
         check("https://cp.example.org:6443/some/path", "cp.example.org");
         check("https://[fd00::1]:6443", "fd00::1");
+        check("https://[fd00::1]", "fd00::1");
+        check("https://cp:65535/", "cp");
+    }
+
+    fn refused(text: &str) -> (String, Option<String>) {
+        let error = Endpoint::parse(text).unwrap_err();
+        let message = error.to_string();
+        let Error::Endpoint { suggestion, .. } = error else {
+            panic!("{error}");
+        };
+        (message, suggestion)
     }
 
     #[test]
     fn what_was_meant_is_suggested() {
         let check = |text: &str, message: &str, meant: Option<&str>| {
-            let error = Endpoint::parse(text).unwrap_err();
-            assert_eq!(
-                error.to_string(),
-                format!("the cluster endpoint {text:?} {message}")
-            );
-            let Error::Endpoint { suggestion, .. } = error else {
-                panic!("{error}");
-            };
-            assert_eq!(suggestion.as_deref(), meant, "{text}");
+            let expected = format!("the cluster endpoint {text:?} {message}");
+            assert_eq!(refused(text), (expected, meant.map(str::to_owned)));
         };
         check("10.5.0.2", "has no scheme", Some("https://10.5.0.2:6443"));
         check("cp:6443", "has no scheme", Some("https://cp:6443"));
@@ -128,14 +144,83 @@ mod tests {
         );
         check(
             "https://fd00::1",
-            "is not a URL",
+            "has an IPv6 address without brackets, or several ports",
             Some("https://[fd00::1]:6443"),
         );
         check("https://", "has no host", None);
         check("https://:6443", "has no host", None);
         check("https:///path", "has no host", None);
-        check("https://a b", "has a blank in it", None);
-        check("https://u:p@cp", "must not hold a user or password", None);
         check("", "is empty", None);
+    }
+
+    #[test]
+    fn what_talos_refuses_or_reads_otherwise_is_no_endpoint() {
+        let check = |text: &str, message: &str| {
+            let expected = format!("the cluster endpoint {text:?} {message}");
+            assert_eq!(refused(text), (expected, None));
+        };
+        const HOST: &str = "has a host that is neither an IP address nor a DNS name";
+        const PORT: &str = "has a port that is not a number from 1 to 65535";
+        const SIGN: &str = "has a blank, control character or backslash in it";
+        check("https://a\\b", SIGN);
+        check("https://a b", SIGN);
+        check("https://cp\u{a0}:6443", SIGN);
+        check("https://cp:6443/\u{7f}", SIGN);
+        for port in ["0", "00", "65536", "99999999999999999999", "x", "+1", ""] {
+            check(&format!("https://cp:{port}"), PORT);
+            check(&format!("https://[fd00::1]:{port}/path"), PORT);
+        }
+        for host in [
+            "10.5.2",
+            "10.5.0.256",
+            "010.5.0.2",
+            "0x0a.5.0.2",
+            "1",
+            "a..b",
+            "-a",
+            "ä.example",
+            "a%41",
+            "*.example.org",
+            "[10.5.0.2]",
+            "[fe80::1%25eth0]",
+            "[cp]",
+            "a,b",
+        ] {
+            check(&format!("https://{host}:6443"), HOST);
+        }
+        check("https://cp:6443?x=1", "must not have a query");
+        check("https://cp:6443/p?", "must not have a query");
+        check("https://cp:6443#f", "must not have a fragment");
+        check(
+            "https://cp/%zz",
+            "has a % that is not followed by two hexadecimal digits",
+        );
+        check("https://[fd00::1", "has a host whose bracket is not closed");
+        check("https://[fd00::1]x", PORT);
+    }
+
+    #[test]
+    fn passwords_are_not_repeated() {
+        for (text, shown) in [
+            ("https://admin:hunter22@cp:6443", "https://cp:6443"),
+            ("https://admin:hun/ter22@cp:6443", "https://cp:6443"),
+            ("https://hunter22@cp:0", "https://cp:0"),
+            ("http://admin:hunter22@cp", "http://cp"),
+            ("admin:hunter22@cp", "cp"),
+            ("https://admin:hunter22@", "https://"),
+            ("https://admin:hun@ter22@cp:6443", "https://cp:6443"),
+        ] {
+            let (message, suggestion) = refused(text);
+            assert!(
+                message.starts_with(&format!("the cluster endpoint {shown:?} ")),
+                "{message}"
+            );
+            assert_eq!(suggestion, None, "{text}");
+            let error = format!("{:?}", Endpoint::parse(text));
+            assert!(
+                !error.contains("ter22") && !error.contains("admin"),
+                "{error}"
+            );
+        }
     }
 }
