@@ -2,6 +2,7 @@
 
 use talos_pki::Name;
 
+use super::address::{Address, without_user};
 use super::{Endpoint, Error, Problem, Release};
 
 /// What the owner of a cluster chooses.
@@ -72,7 +73,7 @@ impl Params {
             .filter(|(host, url)| !host.is_empty() && !url.is_empty())
             .ok_or_else(|| Error::Params {
                 problems: vec![Problem::new(
-                    format!("the registry mirror {text:?}"),
+                    format!("the registry mirror {:?}", without_user(text)),
                     "must have the form host=URL",
                 )],
             })?;
@@ -125,14 +126,16 @@ impl Params {
         }
         for (host, urls) in &self.registry_mirrors {
             for url in urls {
-                let parsed = url::Url::parse(url).ok();
-                let is_url = parsed.is_some_and(|url| {
-                    matches!(url.scheme(), "http" | "https") && url.host_str().is_some()
-                });
-                if !is_url {
+                let rest = ["http://", "https://"].map(|scheme| url.strip_prefix(scheme));
+                let wrong = match rest.into_iter().flatten().next() {
+                    Some(rest) => Address::parse(rest).err(),
+                    None => Some("is not a URL that begins with http:// or https://"),
+                };
+                if let Some(reason) = wrong {
+                    let shown = without_user(url);
                     say(
-                        format!("the mirror {url:?} of the registry {host}"),
-                        "is not a URL that begins with http:// or https://",
+                        format!("the mirror {shown:?} of the registry {host}"),
+                        reason,
                     );
                 }
             }

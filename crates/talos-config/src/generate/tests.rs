@@ -330,6 +330,35 @@ fn all_problems_of_the_parameters_are_told_together() {
 }
 
 #[test]
+fn passwords_of_mirrors_are_not_repeated() {
+    for (text, field) in [
+        (
+            "docker.io=ftp://user:pa55word@h",
+            "the mirror \"ftp://h\" of the registry docker.io",
+        ),
+        (
+            "docker.io=https://user:pa55word@h:0",
+            "the mirror \"https://h:0\" of the registry docker.io",
+        ),
+        (
+            "https://user:pa55word@h",
+            "the registry mirror \"https://h\"",
+        ),
+    ] {
+        let mut params = params("1.13");
+        let error = params.add_registry_mirror(text);
+        let error = error.and_then(|()| params.check()).unwrap_err();
+        assert_eq!(error.problems()[0].field, field);
+        assert!(!format!("{error:?}").contains("pa55word"));
+    }
+    let mut params = params("1.13");
+    params
+        .add_registry_mirror("docker.io=https://user:pa55word@h:5000/v2?ns=docker.io")
+        .unwrap();
+    assert!(params.check().is_ok());
+}
+
+#[test]
 fn a_release_without_a_field_for_a_secret_is_refused() {
     let error = machine_config(MachineType::ControlPlane, &params("1.2"), &secrets()).unwrap_err();
     assert_eq!(
