@@ -48,6 +48,13 @@ pub fn read_documents(text: &str) -> Result<Vec<Value>, Error> {
 /// Parses a text into a stream.
 pub(super) fn stream(text: &str) -> Result<Stream, Error> {
     let mut builder = Builder::new(text);
+    // To YAML that is an end of a line too; nobody means it, and places are told by line feeds.
+    let lone = text
+        .match_indices('\r')
+        .find(|(at, _)| !text[at + 1..].starts_with('\n'));
+    if let Some((at, _)) = lone {
+        return Err(builder.unsupported(at, "a carriage return without a line feed"));
+    }
     let documents = builder.documents()?;
     let style = Style {
         step: builder.step.unwrap_or(4),

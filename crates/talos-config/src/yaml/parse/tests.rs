@@ -121,3 +121,12 @@ fn content_behind_an_end_mark_or_a_block_of_lines_stays_where_it_is() {
         assert_eq!(read(&stream.to_string()).unwrap(), want, "{text:?}");
     }
 }
+
+#[test]
+fn a_carriage_return_alone_is_refused() {
+    let error = Stream::parse("a: 1\r\nb: \r # c\n").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "line 2: a carriage return without a line feed is not supported"
+    );
+}
