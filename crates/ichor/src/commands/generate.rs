@@ -90,7 +90,7 @@ fn invalid(error: &talos_config::generate::Error) -> Error {
     use talos_config::generate::Error as Source;
     let mut made = Error::of(Code::Invalid, error);
     for problem in error.problems() {
-        made = made.cause(problem.to_string());
+        made = made.caused_by(problem);
     }
     match error {
         Source::Endpoint {

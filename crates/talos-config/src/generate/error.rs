@@ -1,5 +1,7 @@
 //! Why something cannot be generated.
 
+use std::sync::Arc;
+
 /// Something that cannot be generated from what was given.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -65,7 +67,7 @@ pub enum Error {
 }
 
 /// One thing that is missing or wrong.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Problem {
     /// The field, file or parameter.
     pub field: String,
@@ -73,6 +75,8 @@ pub struct Problem {
     pub line: Option<u64>,
     /// What is wrong with it.
     pub reason: String,
+    /// What a key or certificate was refused for.
+    pub source: Option<Arc<talos_pki::Error>>,
 }
 
 impl Problem {
@@ -81,6 +85,7 @@ impl Problem {
             field: field.into(),
             line: None,
             reason: reason.into(),
+            source: None,
         }
     }
 }
@@ -91,6 +96,13 @@ impl std::fmt::Display for Problem {
             Some(line) => write!(f, "{} (line {line}) {}", self.field, self.reason),
             None => write!(f, "{} {}", self.field, self.reason),
         }
+    }
+}
+
+impl std::error::Error for Problem {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        let source = self.source.as_deref()?;
+        Some(source)
     }
 }
 

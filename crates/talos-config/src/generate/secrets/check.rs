@@ -1,5 +1,7 @@
 //! Collecting secrets from a text, with everything that is missing or damaged reported together.
 
+use std::sync::Arc;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use talos_pki::{Authority, Certificate, PrivateKey};
@@ -14,7 +16,7 @@ pub(super) struct Collector {
 }
 
 /// One text, where it was found, and what it is called there.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Found {
     pub(super) field: String,
     pub(super) line: Option<u64>,
@@ -70,7 +72,7 @@ impl Collector {
         let key = match PrivateKey::from_pem(&pair.key) {
             Ok(key) => key,
             Err(error) => {
-                self.say(&key_place, &format!("cannot be read: {error}"));
+                self.say_why(&key_place, "cannot be read", error);
                 return pair;
             }
         };
@@ -82,7 +84,7 @@ impl Collector {
                 let reason = format!("does not belong to {}", key_place.field);
                 self.say(&crt_place, &reason);
             }
-            Err(error) => self.say(&crt_place, &format!("cannot be used: {error}")),
+            Err(error) => self.say_why(&crt_place, "cannot be used", error),
         }
         pair
     }
@@ -94,7 +96,7 @@ impl Collector {
         if !text.is_empty()
             && let Err(error) = PrivateKey::from_pem(&text)
         {
-            self.say(&place, &format!("cannot be read: {error}"));
+            self.say_why(&place, "cannot be read", error);
         }
         text
     }
@@ -114,12 +116,15 @@ impl Collector {
         }
         for found in [&secretbox, &aes_cbc] {
             let bytes = found.text.as_ref().map(|text| STANDARD.decode(text));
-            let lengths: &[usize] = match found.field == secretbox.field {
-                true => &[32],
-                false => &[16, 24, 32],
+            let (lengths, reason): (&[usize], _) = match found.field == secretbox.field {
+                true => (&[32], "is not base64 of a key of 32 bytes"),
+                false => (
+                    &[16, 24, 32],
+                    "is not base64 of a key of 16, 24 or 32 bytes",
+                ),
             };
             if bytes.is_some_and(|bytes| !bytes.is_ok_and(|bytes| lengths.contains(&bytes.len()))) {
-                self.say(found, "is not base64 of a key of 32 bytes");
+                self.say(found, reason);
             }
         }
         match (secretbox.text, aes_cbc.text) {
@@ -130,9 +135,16 @@ impl Collector {
 
     fn say(&mut self, place: &Found, reason: &str) {
         self.problems.push(Problem {
-            field: place.field.clone(),
             line: place.line,
-            reason: reason.to_owned(),
+            ..Problem::new(&place.field, reason)
+        });
+    }
+
+    fn say_why(&mut self, place: &Found, reason: &str, source: talos_pki::Error) {
+        self.problems.push(Problem {
+            line: place.line,
+            source: Some(Arc::new(source)),
+            ..Problem::new(&place.field, reason)
         });
     }
 }

@@ -302,11 +302,37 @@ fn a_folder_of_another_tool_gives_its_authorities() {
     assert_eq!(
         problems(&error),
         [
-            "ca.key cannot be read: no private key found (no PEM block labeled PRIVATE KEY, ED25519, EC or RSA PRIVATE KEY)",
+            "ca.key cannot be read",
             "etcd/ca.crt does not belong to etcd/ca.key",
             "sa.key is required",
         ]
     );
+    let source = error.problems()[0].source.as_deref();
+    assert!(matches!(source, Some(talos_pki::Error::NoKey)));
+}
+
+#[test]
+fn the_lengths_of_keys_are_told_for_either_kind_of_encryption() {
+    let line = BUNDLE
+        .lines()
+        .find(|line| line.contains("secretbox"))
+        .unwrap();
+    let with = |length: usize| {
+        let secret = STANDARD.encode(vec![7; length]);
+        Secrets::read(&BUNDLE.replacen(line, &format!("    aescbcencryptionsecret: {secret}"), 1))
+    };
+    for length in [16, 24, 32] {
+        let encryption = with(length).unwrap().encryption;
+        assert!(matches!(encryption, Encryption::AesCbc(_)), "{length}");
+    }
+    for length in [1, 15, 31, 33, 64] {
+        assert_eq!(
+            problems(&with(length).unwrap_err()),
+            [
+                "secrets.aescbcencryptionsecret (line 6) is not base64 of a key of 16, 24 or 32 bytes"
+            ]
+        );
+    }
 }
 
 #[test]
