@@ -116,7 +116,9 @@ fn nothing_is_written_where_a_file_exists() {
     let forced = home.run(&[&["gen", "-f"], &CONFIG[1..], &["-o", "out"]].concat());
     assert_eq!(forced.code, Some(0), "{forced:?}");
     assert!(
-        forced.stderr.starts_with("generating PKI and tokens\n"),
+        forced
+            .stderr
+            .starts_with("Making authorities, keys and tokens\n"),
         "{forced:?}"
     );
     assert!(read(&home, "out/worker.yaml").contains("type: worker"));
@@ -169,11 +171,11 @@ fn wrong_words_are_refused_before_anything_is_made() {
         assert!(ran.stderr.contains(expected), "{expected}: {ran:?}");
         assert_eq!(files(home.path()), ["secrets.yaml"]);
     };
-    check(&["-o", "-"], "can't use multiple output types with stdout");
-    check(&["-t", "init"], "invalid output type: \"init\"");
+    check(&["-o", "-"], "standard output takes one type only");
+    check(&["-t", "init"], "nothing is called \"init\"");
     check(
         &["--version", "v1beta1"],
-        "unknown config version: \"v1beta1\"",
+        "--version \"v1beta1\": no machine config has this form",
     );
     check(
         &["--talos-version", "latest"],
@@ -222,6 +224,25 @@ fn wrong_words_are_refused_before_anything_is_made() {
         .into();
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(ran.stderr.contains("SOURCE_DATE_EPOCH"), "{ran:?}");
+}
+
+#[test]
+fn passwords_of_urls_are_not_repeated() {
+    let home = home();
+    let mirror = ["--registry-mirror", "docker.io=ftp://user:pa55word@h"];
+    for args in [
+        &["gen", "config", "c", "https://admin:pa55word@cp:6443"][..],
+        &["gen", "config", "c", "http://admin:pa55word@cp:6443"],
+        &[&CONFIG[..], &mirror].concat(),
+        &[&CONFIG[..], &["--registry-mirror", "ftp://user:pa55word@h"]].concat(),
+    ] {
+        let ran = home.run(args);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
+        assert!(
+            !ran.stderr.contains("pa55word") && !ran.stderr.contains("admin"),
+            "{ran:?}"
+        );
+    }
 }
 
 #[test]

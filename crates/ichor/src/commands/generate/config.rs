@@ -7,14 +7,16 @@ use talos_config::generate::{
     Comments, Endpoint, Params, Release, Secrets, machine_config, talosconfig,
 };
 use talos_config::machine::MachineType;
-use talos_config::patch::{Patch, apply};
+use talos_config::patch::{Options, Patch, apply_with};
 
-use super::outputs::{self, Output, is_stdout};
+use super::outputs::{self, Output};
 use super::{invalid, now};
 use crate::commands::patch::input;
 use crate::error::{Code, Error, Outcome};
+use crate::files::is_stdout;
 use crate::output::Format;
 use crate::session::Session;
+use crate::values;
 
 /// Generate the machine configs and talosconfig of a new cluster
 ///
@@ -44,7 +46,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "VERSION", default_value = "v1alpha1")]
     version: String,
     /// Talos version to generate for, such as v1.13; the newest that is known if not given
-    #[arg(long, value_name = "VERSION", default_value = "")]
+    #[arg(long, value_name = "VERSION", default_value = "", value_parser = values::talos_version_if_any)]
     talos_version: String,
     /// Kubernetes version; the newest that the Talos version runs if not given, Talos's own choice if empty
     #[arg(long, value_name = "VERSION")]
@@ -131,16 +133,20 @@ pub(crate) fn run(args: Args, force: bool, session: &mut Session) -> Result<Outc
     }
     let schema = Schema::for_talos(&params.release.contract().to_string());
     let patches = Patches {
-        both: input::read(session, &args.config_patch)?,
-        control_plane: input::read(session, &args.config_patch_control_plane)?,
-        worker: input::read(session, &args.config_patch_worker)?,
+        both: input::read(session, "--config-patch", &args.config_patch)?,
+        control_plane: input::read(
+            session,
+            "--config-patch-control-plane",
+            &args.config_patch_control_plane,
+        )?,
+        worker: input::read(session, "--config-patch-worker", &args.config_patch_worker)?,
     };
     outputs::check(&paths, force)?;
     let now = now(session)?;
     let secrets = match &args.with_secrets {
         Some(path) => read_secrets(path, session)?,
         None => {
-            session.output.note("generating PKI and tokens");
+            session.output.note("Making authorities, keys and tokens");
             let contract = params.release.contract();
             Secrets::generate(contract, now, &mut talos_pki::fill_random)
                 .map_err(|error| invalid(&error))?
@@ -181,7 +187,7 @@ fn places(args: &Args) -> Result<Vec<(&'static str, Kind, PathBuf)>, Error> {
     for name in &args.output_types {
         let known = Kind::ALL.into_iter().find(|(known, ..)| known == name);
         let known = known.ok_or_else(|| {
-            usage(format!("invalid output type: {name:?}"))
+            usage(format!("--output-types: nothing is called {name:?}"))
                 .hint("there are controlplane, worker and talosconfig")
         })?;
         if !chosen.contains(&known) {
@@ -198,7 +204,7 @@ fn places(args: &Args) -> Result<Vec<(&'static str, Kind, PathBuf)>, Error> {
         (Some(dir), ..) => Ok(folder(dir)),
         (None, Some(path), [(name, _, kind)]) => Ok(vec![(name, *kind, path.clone())]),
         (None, Some(path), _) if is_stdout(path) => Err(usage(
-            "can't use multiple output types with stdout".to_owned(),
+            "--output -: standard output takes one type only".to_owned(),
         )
         .hint("choose one with --output-types")),
         (None, Some(path), _) => Ok(folder(path)),
@@ -208,7 +214,10 @@ fn places(args: &Args) -> Result<Vec<(&'static str, Kind, PathBuf)>, Error> {
 
 fn params(args: &Args, session: &Session) -> Result<Params, Error> {
     if args.version != "v1alpha1" {
-        let message = format!("unknown config version: {:?}", args.version);
+        let message = format!(
+            "--version {:?}: no machine config has this form",
+            args.version
+        );
         return Err(Error::new(Code::Usage, message).hint("the only one is v1alpha1"));
     }
     if !args.persist {
@@ -254,7 +263,7 @@ fn params(args: &Args, session: &Session) -> Result<Params, Error> {
 
 /// Reads a secrets bundle.
 fn read_secrets(path: &str, session: &mut Session) -> Result<Secrets, Error> {
-    let text = input::text_of(session, path)?;
+    let text = input::text_for(session, &format!("--with-secrets {path}"), path)?;
     session.output.learn_secrets_of(&text);
     Secrets::read(&text)
         .map_err(|error| invalid(&error).context(format!("{path} cannot be used as secrets")))
@@ -283,12 +292,16 @@ impl Patches {
             ),
             MachineType::Worker => ("worker", "--config-patch-worker", &self.worker),
         };
+        let options = Options {
+            strict: true,
+            ..Options::from(schema)
+        };
         let mut text = text.to_owned();
         for (flag, patches) in [("--config-patch", &self.both), (flag, own)] {
             if patches.is_empty() {
                 continue;
             }
-            let patched = apply(&text, patches, schema).map_err(|error| {
+            let patched = apply_with(&text, patches, &options).map_err(|error| {
                 input::invalid(&error)
                     .context(format!("the {name} config cannot be patched by {flag}"))
             })?;
