@@ -43,15 +43,14 @@ pub fn machine_config(
     secrets: &Secrets,
 ) -> Result<String, Error> {
     params.check()?;
-    let is_control_plane = kind == MachineType::ControlPlane;
     let contract = params.release.contract();
-    if is_control_plane {
+    if kind == MachineType::ControlPlane {
         secrets.check_places(contract)?;
     }
-    let mut made = vec![main_document::main(is_control_plane, params, secrets)];
+    let mut made = vec![main_document::main(kind, params, secrets)];
     made.extend(documents::general(params, secrets));
     if contract.has_kubernetes_documents() {
-        made.extend(kubernetes::documents(is_control_plane, params, secrets));
+        made.extend(kubernetes::documents(kind, params, secrets));
     }
-    Ok(print::stream(&made, params, is_control_plane))
+    Ok(print::stream(&made, params, kind))
 }

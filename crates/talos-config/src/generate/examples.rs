@@ -3,12 +3,13 @@
 use serde_json::Value;
 
 use super::Contract;
+use crate::machine::MachineType;
 
 /// Whose configuration it is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Audience {
     pub(super) contract: Contract,
-    pub(super) is_control_plane: bool,
+    pub(super) kind: MachineType,
 }
 
 /// One setting.
@@ -46,9 +47,9 @@ impl Example {
     fn is_for(&self, audience: Audience) -> bool {
         let Only { since, until, .. } = self.only;
         let releases = Contract::of(since)..Contract::of(until);
-        let for_machine = match audience.is_control_plane {
-            true => self.only.control_plane,
-            false => self.only.worker,
+        let for_machine = match audience.kind {
+            MachineType::ControlPlane => self.only.control_plane,
+            MachineType::Worker => self.only.worker,
         };
         for_machine && releases.contains(&audience.contract)
     }

@@ -8,20 +8,22 @@ use super::main_document::{
 };
 use super::secrets::KeyPair;
 use super::{Params, Secrets};
+use crate::machine::MachineType;
 
 /// What marks control planes for Kubernetes.
 const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";
 
 /// Makes the documents about Kubernetes.
-pub(super) fn documents(is_control_plane: bool, params: &Params, secrets: &Secrets) -> Vec<Value> {
-    let mut made = everywhere(is_control_plane, params, secrets);
-    if is_control_plane {
+pub(super) fn documents(kind: MachineType, params: &Params, secrets: &Secrets) -> Vec<Value> {
+    let mut made = everywhere(kind, params, secrets);
+    if kind == MachineType::ControlPlane {
         made.extend(control_plane(params, secrets));
     }
     made
 }
 
-fn everywhere(is_control_plane: bool, params: &Params, secrets: &Secrets) -> Vec<Value> {
+fn everywhere(kind: MachineType, params: &Params, secrets: &Secrets) -> Vec<Value> {
+    let is_control_plane = kind == MachineType::ControlPlane;
     let mut node = Fields::default();
     node.put("nodeIP", json!({}));
     node.put_if(
@@ -38,9 +40,9 @@ fn everywhere(is_control_plane: bool, params: &Params, secrets: &Secrets) -> Vec
     kubelet.put_some("image", params.kubernetes_image(KUBELET));
     kubelet.put("config", json!({}));
     kubelet.put("defaultRuntimeSeccompProfileEnabled", true);
-    let authority = match is_control_plane {
-        true => issuing(&secrets.kubernetes),
-        false => json!({"acceptedCAs": [secrets.kubernetes.crt]}),
+    let authority = match kind {
+        MachineType::ControlPlane => issuing(&secrets.kubernetes),
+        MachineType::Worker => json!({"acceptedCAs": [secrets.kubernetes.crt]}),
     };
     let cluster = json!({
         "clusterName": params.cluster_name,

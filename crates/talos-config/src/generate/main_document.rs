@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::secrets::{Encryption, KeyPair};
 use super::{Params, Secrets};
+use crate::machine::MachineType;
 
 /// The port on which nodes reach Kubernetes through themselves.
 pub(super) const KUBE_PRISM_PORT: u16 = 7445;
@@ -48,25 +49,25 @@ impl From<Fields> for Value {
 }
 
 /// Makes the main document.
-pub(super) fn main(is_control_plane: bool, params: &Params, secrets: &Secrets) -> Value {
+pub(super) fn main(kind: MachineType, params: &Params, secrets: &Secrets) -> Value {
     json!({
         "version": "v1alpha1",
         "debug": false,
         "persist": true,
-        "machine": machine(is_control_plane, params, secrets),
-        "cluster": cluster(is_control_plane, params, secrets),
+        "machine": machine(kind, params, secrets),
+        "cluster": cluster(kind, params, secrets),
     })
 }
 
-fn machine(is_control_plane: bool, params: &Params, secrets: &Secrets) -> Value {
+fn machine(kind: MachineType, params: &Params, secrets: &Secrets) -> Value {
+    let is_control_plane = kind == MachineType::ControlPlane;
     let contract = params.release.contract();
     let mut machine = Fields::default();
     machine.put(
         "type",
-        if is_control_plane {
-            "controlplane"
-        } else {
-            "worker"
+        match kind {
+            MachineType::ControlPlane => "controlplane",
+            MachineType::Worker => "worker",
         },
     );
     machine.put("token", secrets.trustd_token.as_str());
@@ -172,7 +173,8 @@ fn registries(params: &Params) -> Option<Value> {
     (!mirrors.is_empty()).then(|| json!({"mirrors": mirrors}))
 }
 
-fn cluster(is_control_plane: bool, params: &Params, secrets: &Secrets) -> Value {
+fn cluster(kind: MachineType, params: &Params, secrets: &Secrets) -> Value {
+    let is_control_plane = kind == MachineType::ControlPlane;
     let contract = params.release.contract();
     let mut cluster = Fields::default();
     let etcd = || json!({"ca": pair(&secrets.etcd, true)});

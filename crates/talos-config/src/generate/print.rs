@@ -6,13 +6,14 @@ use serde_json::{Map, Value};
 
 use super::examples::{self, Audience};
 use super::{Comments, Params, explain};
+use crate::machine::MachineType;
 use crate::yaml;
 
 /// Writes documents one after the other.
-pub(super) fn stream(documents: &[Value], params: &Params, is_control_plane: bool) -> String {
+pub(super) fn stream(documents: &[Value], params: &Params, kind: MachineType) -> String {
     let audience = Audience {
         contract: params.release.contract(),
-        is_control_plane,
+        kind,
     };
     let mut out = String::with_capacity(32 << 10);
     for (index, document) in documents.iter().enumerate() {

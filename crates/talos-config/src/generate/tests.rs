@@ -224,7 +224,7 @@ fn every_example_can_be_used() {
             let params = params(version);
             let audience = Audience {
                 contract: params.release.contract(),
-                is_control_plane: kind == MachineType::ControlPlane,
+                kind,
             };
             let config = machine_config(kind, &params, &secrets()).unwrap();
             let places = examples::FIELDS
@@ -273,7 +273,7 @@ fn uncommented_examples_are_yaml() {
             let count = |text: &str| read_documents(text).unwrap().len();
             let documents = examples::documents(Audience {
                 contract: params.release.contract(),
-                is_control_plane: kind == MachineType::ControlPlane,
+                kind,
             });
             let shown =
                 documents.filter(|example| !text.contains(&format!("\nkind: {}\n", example.kind)));
