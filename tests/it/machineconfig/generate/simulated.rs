@@ -102,6 +102,18 @@ fn a_cluster_starts_from_what_was_generated() {
 }
 
 #[test]
+fn a_cluster_behaves_as_the_tag_of_the_installer_says_whatever_its_digest() {
+    let home = Home::new();
+    generate(&home, "1.11", "configs");
+    let text = read(&home, "configs/controlplane.yaml");
+    let pinned = text.replace("installer:v1.11.5", "installer:v1.11.5@sha256:00");
+    assert_ne!(pinned, text);
+    home.file("configs/controlplane.yaml", &pinned);
+    let cluster = Simulated::start(&home, &["--config-dir", "configs"]);
+    assert_eq!(cluster.started["talosVersion"], "v1.11.5");
+}
+
+#[test]
 fn configurations_that_cannot_boot_are_refused() {
     let home = Home::new();
     generate(&home, "1.13", "one");

@@ -13,7 +13,6 @@ use crate::session::Session;
 
 pub(crate) use patches::PatchesData;
 pub(crate) use show::DiffData;
-use sides::Side;
 
 /// Show what differs between two machine configs
 ///
@@ -55,7 +54,13 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
     let first = sides::read(session, &args.first)?;
     let second = sides::read(session, &args.second)?;
     let (a, b) = (first.parse()?, second.parse()?);
-    let schema = schema(args.talos_version.as_deref(), &first, &second);
+    let schema = args
+        .talos_version
+        .as_deref()
+        .or(first.talos.as_deref())
+        .or(second.talos.as_deref())
+        .or_else(|| Schema::installed(a.roots()))
+        .map_or_else(Schema::newest, Schema::for_talos);
     let changes = compare::streams(&a, &b, schema);
     let wanted = match (args.json_patch, args.as_patch) {
         (true, _) => Some(patches::json(&first, &second, schema)?),
@@ -70,16 +75,4 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
         true => Outcome::Found,
         false => Outcome::Done,
     })
-}
-
-/// Returns the fields of the Talos version that was asked for, else of the one that a node or A's installer has.
-fn schema(wanted: Option<&str>, first: &Side, second: &Side) -> Schema {
-    let version = wanted
-        .map(str::to_owned)
-        .or_else(|| first.talos.clone())
-        .or_else(|| second.talos.clone())
-        .or_else(|| first.installs());
-    version
-        .as_deref()
-        .map_or_else(Schema::newest, Schema::for_talos)
 }

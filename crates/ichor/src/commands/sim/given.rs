@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use talos_config::machine::MachineConfig;
+use talos_config::Schema;
 use talos_config::talosconfig::TalosConfig;
+use talos_config::yaml::Stream;
 use talos_sim::{BootConfigs, Cluster, TalosVersion};
 
 use super::{configured, talosconfig};
@@ -13,8 +14,8 @@ use crate::files;
 /// What is in the folder.
 pub(super) struct Given {
     pub(super) configs: BootConfigs,
-    /// The image that installs control planes.
-    installer: Option<String>,
+    /// The Talos version that control planes install.
+    installed: Option<String>,
     talosconfig: Option<(PathBuf, String)>,
 }
 
@@ -30,12 +31,12 @@ pub(super) fn read(folder: &Path, workers: usize) -> Result<Given, Error> {
         true => Some((path.clone(), files::read(&path)?)),
         false => None,
     };
-    let config = MachineConfig::parse(&control_plane).map_err(|error| {
+    let parsed = Stream::parse(&control_plane).map_err(|error| {
         let path = folder.join("controlplane.yaml");
         Error::of(Code::Invalid, &error).context(format!("{} cannot be read", path.display()))
     })?;
     Ok(Given {
-        installer: installer(&config),
+        installed: Schema::installed(parsed.roots()).map(str::to_owned),
         configs: BootConfigs {
             control_plane,
             worker,
@@ -47,8 +48,7 @@ pub(super) fn read(folder: &Path, workers: usize) -> Result<Given, Error> {
 impl Given {
     /// Returns the version to behave as when the configs' installer decides.
     pub(super) fn talos_version(&self) -> Option<TalosVersion> {
-        let (_, tag) = self.installer.as_ref()?.rsplit_once(':')?;
-        TalosVersion::parse(tag)
+        TalosVersion::parse(self.installed.as_ref()?)
     }
 
     /// Returns the folder's talosconfig with the cluster's endpoints and nodes; a fresh one if there is none.
@@ -74,15 +74,4 @@ impl Given {
         config.set_nodes(&name, &configured(cluster))?;
         Ok(config.text().to_owned())
     }
-}
-
-/// Finds the image that installs Talos, whichever document names it.
-fn installer(config: &MachineConfig) -> Option<String> {
-    let own = config
-        .document("UnattendedInstallConfig")
-        .and_then(|document| document.pointer("/installer/image"));
-    let main = config
-        .main()
-        .and_then(|main| main.pointer("/machine/install/image"));
-    own.or(main)?.as_str().map(str::to_owned)
 }

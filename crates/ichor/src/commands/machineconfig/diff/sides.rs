@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use talos_config::machine::MachineConfig;
 use talos_config::yaml::Stream;
 
 use crate::commands::patch::change::Current;
@@ -28,17 +27,6 @@ impl Side {
     /// Makes the error for a text that cannot be used.
     pub(super) fn fault(&self, error: &talos_config::Error) -> Error {
         input::invalid(error).context(format!("{} cannot be compared", self.name))
-    }
-
-    /// Returns the Talos version that the configuration installs.
-    pub(super) fn installs(&self) -> Option<String> {
-        let config = MachineConfig::parse(&self.text).ok()?;
-        let image = config.main()?.pointer("/machine/install/image")?.as_str()?;
-        let (_, tag) = image.split('@').next()?.rsplit_once(':')?;
-        let numbers = tag.trim_start_matches('v').split('.').take(2);
-        let is_version =
-            tag.contains('.') && numbers.into_iter().all(|part| part.parse::<u64>().is_ok());
-        is_version.then(|| tag.to_owned())
     }
 }
 
