@@ -7,7 +7,7 @@
 mod check;
 mod conflicts;
 mod delete;
-mod documents;
+pub(crate) mod documents;
 mod json;
 mod merge;
 mod strategic;

@@ -129,16 +129,22 @@ impl Walk<'_> {
         pairing: Pairing,
         element: Option<&'static Field>,
     ) {
-        let mut left: Vec<usize> = (0..new.len()).collect();
+        let places = lists::named(new, pairing);
+        let mut unnamed = (0..new.len()).filter(|at| lists::name(&new[*at], pairing).is_none());
+        let mut is_paired = vec![false; new.len()];
         let mut pairs: Vec<(Option<usize>, Option<usize>)> = Vec::new();
         for (at, value) in old.iter().enumerate() {
-            let name = lists::name(value, pairing);
-            let found = left
-                .iter()
-                .position(|other| lists::name(&new[*other], pairing) == name);
-            pairs.push((Some(at), found.map(|found| left.remove(found))));
+            let found = match lists::name(value, pairing) {
+                Some(name) => places.get(&name).copied(),
+                None => unnamed.next(),
+            };
+            if let Some(found) = found {
+                is_paired[found] = true;
+            }
+            pairs.push((Some(at), found));
         }
-        pairs.extend(left.into_iter().map(|at| (None, Some(at))));
+        let rest = (0..new.len()).filter(|at| !is_paired[*at]);
+        pairs.extend(rest.map(|at| (None, Some(at))));
         for (left, right) in pairs {
             let values = (
                 left.and_then(|at| old.get(at)),

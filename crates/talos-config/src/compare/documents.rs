@@ -1,19 +1,15 @@
 //! Which document of one configuration is which of the other.
 
+use std::collections::{HashMap, VecDeque};
+
 use serde_json::{Map, Value};
 
 use super::meaning;
+pub(super) use crate::patch::documents::Identity;
+use crate::patch::documents::known;
 use crate::schema::{Field, MAIN};
-use crate::yaml::{Node, Stream};
+use crate::yaml::Stream;
 use crate::{Error, Schema};
-
-/// What a document is known by.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Identity {
-    pub(super) version: String,
-    pub(super) kind: String,
-    pub(super) name: String,
-}
 
 /// A document with content.
 #[derive(Clone)]
@@ -27,49 +23,6 @@ pub(super) struct Document {
     pub(super) value: Value,
 }
 
-impl Identity {
-    fn of(root: &Node) -> Self {
-        let text = |key: &str| {
-            let value = root.get(key).and_then(Node::as_str);
-            value.unwrap_or_default().to_owned()
-        };
-        match root.get("kind") {
-            None => Self::default(),
-            Some(_) => Self {
-                version: text("apiVersion"),
-                kind: text("kind"),
-                name: text("name"),
-            },
-        }
-    }
-
-    pub(super) fn is_main(&self) -> bool {
-        self.kind.is_empty()
-    }
-
-    /// Returns how messages name the document; empty for the main one.
-    pub(super) fn label(&self) -> String {
-        match self.name.as_str() {
-            "" => self.kind.clone(),
-            name => format!("{}/{name}", self.kind),
-        }
-    }
-
-    /// Returns the keys that a patch says it by.
-    pub(super) fn head(&self, named: bool) -> Map<String, Value> {
-        let mut head = Map::new();
-        if self.is_main() {
-            return head;
-        }
-        head.insert("apiVersion".to_owned(), self.version.clone().into());
-        head.insert("kind".to_owned(), self.kind.clone().into());
-        if named || !self.name.is_empty() {
-            head.insert("name".to_owned(), self.name.clone().into());
-        }
-        head
-    }
-}
-
 impl Document {
     pub(super) fn map(&self) -> &Map<String, Value> {
         static EMPTY: std::sync::OnceLock<Map<String, Value>> = std::sync::OnceLock::new();
@@ -78,9 +31,19 @@ impl Document {
             .unwrap_or_else(|| EMPTY.get_or_init(Map::new))
     }
 
+    /// Returns the keys that a patch says the document by.
     pub(super) fn head(&self) -> Map<String, Value> {
-        let named = self.map().contains_key("name");
-        self.identity.head(named)
+        let identity = &self.identity;
+        let mut head = Map::new();
+        if identity.is_main() {
+            return head;
+        }
+        head.insert("apiVersion".to_owned(), identity.version.clone().into());
+        head.insert("kind".to_owned(), identity.kind.clone().into());
+        if self.map().contains_key("name") || !identity.name.is_empty() {
+            head.insert("name".to_owned(), identity.name.clone().into());
+        }
+        head
     }
 }
 
@@ -92,13 +55,11 @@ pub(super) fn read(stream: &Stream, schema: Schema) -> Vec<Document> {
         .filter(|(_, root)| !root.is_null());
     content
         .map(|(index, root)| {
-            let identity = Identity::of(root);
-            let kind = match identity.is_main() {
-                true => MAIN,
-                false => identity.kind.as_str(),
-            };
-            let known = identity.is_main() || identity.version == MAIN;
-            let fields = schema.kind(kind).filter(|_| known);
+            // A document of no kind is the main one, even if it says nothing that Talos knows.
+            let identity = known(stream, root).unwrap_or_else(Identity::main);
+            let fields = schema
+                .kind(&identity.kind)
+                .filter(|_| identity.version == MAIN);
             Document {
                 index,
                 fields,
@@ -114,17 +75,25 @@ pub(super) fn pairs<'a>(
     a: &'a [Document],
     b: &'a [Document],
 ) -> Vec<(Option<&'a Document>, Option<&'a Document>)> {
-    let mut left: Vec<&Document> = b.iter().collect();
+    let mut left: HashMap<&Identity, VecDeque<usize>> = HashMap::with_capacity(b.len());
+    for (at, document) in b.iter().enumerate() {
+        left.entry(&document.identity).or_default().push_back(at);
+    }
+    let mut is_paired = vec![false; b.len()];
     let mut pairs: Vec<_> = a
         .iter()
         .map(|document| {
             let at = left
-                .iter()
-                .position(|other| other.identity == document.identity);
-            (Some(document), at.map(|at| left.remove(at)))
+                .get_mut(&document.identity)
+                .and_then(VecDeque::pop_front);
+            if let Some(at) = at {
+                is_paired[at] = true;
+            }
+            (Some(document), at.map(|at| &b[at]))
         })
         .collect();
-    pairs.extend(left.into_iter().map(|document| (None, Some(document))));
+    let rest = b.iter().zip(is_paired).filter(|(_, paired)| !paired);
+    pairs.extend(rest.map(|(document, _)| (None, Some(document))));
     pairs
 }
 
@@ -135,17 +104,13 @@ pub(super) fn check(
     documents: &[Document],
 ) -> Result<(), Error> {
     let line = |document: &Document| stream.line(document.index, &[]).unwrap_or_default();
-    for (at, document) in documents.iter().enumerate() {
-        let known = |other: &&Document| other.identity == document.identity;
-        if let Some(first) = documents[..at].iter().find(known) {
-            let label = document.identity.label();
+    let mut seen: HashMap<&Identity, &Document> = HashMap::with_capacity(documents.len());
+    for document in documents {
+        if let Some(first) = seen.insert(&document.identity, document) {
             return Err(Error::Side {
                 side,
                 source: Box::new(Error::DocumentTwice {
-                    document: match label.is_empty() {
-                        true => "the main document".to_owned(),
-                        false => label,
-                    },
+                    document: document.identity.full_label(),
                     first: line(first),
                     second: line(document),
                 }),

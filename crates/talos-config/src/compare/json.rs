@@ -55,8 +55,8 @@ pub fn as_json_patch(a: &str, b: &str, schema: Schema) -> Result<Vec<DocumentPat
                     });
                 }
             }
-            (Some(one), None) => only[0].push(name(&one.identity)),
-            (None, Some(other)) => only[1].push(name(&other.identity)),
+            (Some(one), None) => only[0].push(one.identity.full_label()),
+            (None, Some(other)) => only[1].push(other.identity.full_label()),
             (None, None) => {}
         }
     }
@@ -74,11 +74,4 @@ fn operations(one: &Value, other: &Value) -> Option<Value> {
     }
     let patch = json_patch::diff(one, other);
     serde_json::to_value(patch).ok()
-}
-
-fn name(identity: &documents::Identity) -> String {
-    match identity.is_main() {
-        true => "the main document".to_owned(),
-        false => identity.label(),
-    }
 }

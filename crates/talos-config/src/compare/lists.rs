@@ -1,5 +1,7 @@
 //! Which element of a list is which of another.
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::Value;
 
 use crate::schema::Pairing;
@@ -24,14 +26,22 @@ pub(super) fn name(element: &Value, pairing: Pairing) -> Option<(&'static str, &
 
 /// Returns whether the elements that have a name each have their own, so that they can be told by it.
 pub(super) fn are_told(elements: &[Value], pairing: Pairing) -> bool {
-    let names: Vec<_> = elements
+    let mut seen = HashSet::with_capacity(elements.len());
+    elements
         .iter()
         .filter_map(|element| name(element, pairing))
-        .collect();
-    names
-        .iter()
-        .enumerate()
-        .all(|(at, name)| !names[..at].contains(name))
+        .all(|name| seen.insert(name))
+}
+
+/// By their names: the positions of elements in a list of which each has its own.
+pub(super) type Named<'a> = HashMap<(&'static str, &'a Value), usize>;
+
+/// Returns where the elements of a list that have a name stand.
+pub(super) fn named(elements: &[Value], pairing: Pairing) -> Named<'_> {
+    let named = elements.iter().enumerate();
+    named
+        .filter_map(|(at, element)| Some((name(element, pairing)?, at)))
+        .collect()
 }
 
 /// Returns the pairs of positions of a longest common subsequence of two lists.

@@ -13,7 +13,7 @@ use crate::Schema;
 use crate::schema::{Field, Pairing, Rule, Shape};
 
 /// What patches of one mapping say.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Plan {
     /// The first patch.
     pub(super) now: Map<String, Value>,
@@ -22,7 +22,6 @@ pub(super) struct Plan {
 }
 
 /// How one document is planned.
-#[derive(Debug)]
 pub(super) struct Planner<'a> {
     pub(super) schema: Schema,
     /// Where merging was seen not to hold, so that the key is deleted and set.
@@ -163,10 +162,7 @@ impl<'a> Planner<'a> {
         pairing: Pairing,
         element: Option<&'static Field>,
     ) -> Option<Vec<Value>> {
-        let of = |list: &[Value], name| {
-            list.iter()
-                .position(|value| lists::name(value, pairing) == Some(name))
-        };
+        let (places, before) = (lists::named(new, pairing), lists::named(old, pairing));
         let mut left: Vec<&Value> = old.iter().collect();
         let mut items = Vec::new();
         let mut whole = HashSet::new();
@@ -174,7 +170,7 @@ impl<'a> Planner<'a> {
             let Some(name) = lists::name(value, pairing) else {
                 continue;
             };
-            let other = of(new, name);
+            let other = places.get(&name).copied();
             let change = match other {
                 Some(other) if new[other] == *value => continue,
                 Some(other) => self.element(value, &new[other], name, element),
@@ -194,15 +190,15 @@ impl<'a> Planner<'a> {
                 .filter(|at| lists::name(&list[*at], pairing).is_none())
                 .collect()
         };
-        let (before, after) = (unnamed(old), unnamed(new));
-        let kept = before.len() <= after.len()
-            && before.iter().zip(&after).all(|(a, b)| old[*a] == new[*b]);
+        let (there, after) = (unnamed(old), unnamed(new));
+        let kept =
+            there.len() <= after.len() && there.iter().zip(&after).all(|(a, b)| old[*a] == new[*b]);
         if !kept {
             return None;
         }
-        let fresh: HashSet<usize> = after[before.len()..].iter().copied().collect();
+        let fresh: HashSet<usize> = after[there.len()..].iter().copied().collect();
         for (at, value) in new.iter().enumerate() {
-            let added = lists::name(value, pairing).is_some_and(|name| of(old, name).is_none());
+            let added = lists::name(value, pairing).is_some_and(|name| !before.contains_key(&name));
             if added || whole.contains(&at) || fresh.contains(&at) {
                 items.push(value.clone());
             }
@@ -313,7 +309,10 @@ fn alike(a: &Value, b: &Value) -> bool {
         Value::String(text) => text.clone(),
         value => value.to_string(),
     };
-    a == b || text(a) == text(b)
+    match (a, b) {
+        (Value::String(a), Value::String(b)) => a == b,
+        _ => a == b || text(a) == text(b),
+    }
 }
 
 fn deletion() -> Value {

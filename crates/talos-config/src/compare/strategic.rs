@@ -192,9 +192,16 @@ impl Wanted {
         depth: usize,
     ) -> bool {
         let before = self.anew.clone();
+        let both = pairs.iter().filter_map(|pair| match pair {
+            (Some(old), Some(_)) => Some((old.identity.label(), *old)),
+            _ => None,
+        });
+        let both: HashMap<String, &Document> = both.collect();
         let mut grew = false;
         for change in changes {
-            grew |= self.set_anew(change, pairs, depth, before.get(&change.document));
+            if let Some(old) = both.get(&change.document) {
+                grew |= self.set_anew(change, old, depth, before.get(&change.document));
+            }
         }
         grew
     }
@@ -203,17 +210,10 @@ impl Wanted {
     fn set_anew(
         &mut self,
         change: &Change,
-        pairs: &[(Option<&Document>, Option<&Document>)],
+        old: &Document,
         depth: usize,
         before: Option<&HashSet<Vec<String>>>,
     ) -> bool {
-        let pair = pairs.iter().find_map(|pair| match pair {
-            (Some(old), Some(_)) if old.identity.label() == change.document => Some(*old),
-            _ => None,
-        });
-        let Some(old) = pair else {
-            return false;
-        };
         let mut path: Vec<String> = change
             .steps
             .iter()
@@ -260,7 +260,7 @@ fn whole(document: &Document) -> Value {
     let mut whole = document.head();
     let body: Map<String, Value> = document.map().clone();
     for (key, value) in body {
-        whole.entry(key).or_insert(value);
+        whole.insert(key, value);
     }
     Value::Object(whole)
 }

@@ -177,3 +177,41 @@ fn json_patches_are_told_by_document() {
         ]
     );
 }
+
+#[test]
+fn names_that_read_as_numbers_tell_documents_apart() {
+    let mirror = |name: &str, url: &str| {
+        format!(
+            "apiVersion: v1alpha1\nkind: RegistryMirrorConfig\nname: {name}\nendpoints: [{{url: {url}}}]\n"
+        )
+    };
+    let (five, six) = (mirror("5", "https://a"), mirror("06", "https://b"));
+    let a = format!("{five}---\n{six}");
+    assert_eq!(shown(&a, &format!("{six}---\n{five}")), [""; 0]);
+    let b = format!("{}---\n{five}", mirror("06", "https://c"));
+    assert_eq!(
+        texts(&a, &b, schema()).unwrap()[0].document,
+        "RegistryMirrorConfig/06"
+    );
+    assert_eq!(patches(&a, &b, "1.13.9").len(), 1);
+    assert_eq!(patches(&a, &six, "1.13.9").len(), 1);
+    assert_eq!(patches(&six, &a, "1.13.9").len(), 1);
+}
+
+#[test]
+fn many_documents_and_interfaces_are_compared_one_by_one() {
+    let text = |mtu: usize| {
+        let interfaces: String = (0..500)
+            .map(|at| format!("      - interface: eth{at}\n        mtu: {mtu}\n"))
+            .collect();
+        let links: String = (0..1500)
+            .map(|at| {
+                format!("---\napiVersion: v1alpha1\nkind: LinkConfig\nname: l{at}\nmtu: {mtu}\n")
+            })
+            .collect();
+        format!("machine:\n  network:\n    interfaces:\n{interfaces}{links}")
+    };
+    let (a, b) = (text(1400), text(1500));
+    assert_eq!(texts(&a, &b, schema()).unwrap().len(), 2000);
+    assert_eq!(as_patch(&a, &b, schema()).unwrap().len(), 1);
+}

@@ -1,5 +1,7 @@
 //! What the documents of configurations and patches are known by.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 use super::delete::DIRECTIVE;
@@ -9,15 +11,16 @@ use crate::yaml::{Kind, Node, Stream};
 use crate::{Error, Place};
 
 /// What a document of a configuration or patch is known by.
-#[derive(Clone, PartialEq, Eq)]
-pub(super) struct Identity {
-    pub(super) version: String,
-    pub(super) kind: String,
-    pub(super) name: String,
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Identity {
+    pub(crate) version: String,
+    pub(crate) kind: String,
+    /// The name as it is written.
+    pub(crate) name: String,
 }
 
 impl Identity {
-    fn main() -> Self {
+    pub(crate) fn main() -> Self {
         Self {
             version: MAIN.to_owned(),
             kind: MAIN.to_owned(),
@@ -25,12 +28,12 @@ impl Identity {
         }
     }
 
-    pub(super) fn is_main(&self) -> bool {
+    pub(crate) fn is_main(&self) -> bool {
         self.kind == MAIN
     }
 
     /// Returns how messages name the document; empty for the main one.
-    pub(super) fn label(&self) -> String {
+    pub(crate) fn label(&self) -> String {
         match (self.kind.as_str(), self.name.as_str()) {
             (MAIN, _) => String::new(),
             (kind, "") => kind.to_owned(),
@@ -39,7 +42,7 @@ impl Identity {
     }
 
     /// Returns how a sentence names the document.
-    pub(super) fn full_label(&self) -> String {
+    pub(crate) fn full_label(&self) -> String {
         match self.is_main() {
             true => "the main document".to_owned(),
             false => self.label(),
@@ -48,7 +51,7 @@ impl Identity {
 }
 
 /// Returns what a document of a configuration is known by, if it is one that Talos knows.
-pub(super) fn known(stream: &Stream, root: &Node) -> Option<Identity> {
+pub(crate) fn known(stream: &Stream, root: &Node) -> Option<Identity> {
     if is_main(root) {
         return Some(Identity::main());
     }
@@ -64,11 +67,67 @@ pub(super) fn known(stream: &Stream, root: &Node) -> Option<Identity> {
     })
 }
 
-/// Returns the position of the document of a configuration that is known by the same.
-pub(super) fn find(stream: &Stream, identity: &Identity) -> Option<usize> {
-    stream
-        .roots()
-        .position(|root| known(stream, root).as_ref() == Some(identity))
+/// Where the documents of a configuration stand.
+pub(super) struct Positions {
+    /// In their order; there are several if an official version added a document twice.
+    of: HashMap<Identity, Vec<usize>>,
+    /// Those that are to go.
+    gone: Vec<usize>,
+}
+
+impl Positions {
+    pub(super) fn new(stream: &Stream) -> Self {
+        let mut positions = Self {
+            of: HashMap::with_capacity(stream.len()),
+            gone: Vec::new(),
+        };
+        for (index, root) in stream.roots().enumerate() {
+            if let Some(identity) = known(stream, root) {
+                positions.of.entry(identity).or_default().push(index);
+            }
+        }
+        positions
+    }
+
+    /// Returns the position of the first document that is known by the same.
+    pub(super) fn find(&self, identity: &Identity) -> Option<usize> {
+        self.of.get(identity)?.first().copied()
+    }
+
+    /// Adds a document: the main one before all others, others behind.
+    pub(super) fn add(&mut self, stream: &mut Stream, identity: &Identity, document: Value) {
+        let index = match identity.is_main() {
+            true => 0,
+            false => stream.len(),
+        };
+        stream.insert(index, document);
+        if identity.is_main() {
+            let later = self.of.values_mut().flatten();
+            later
+                .chain(&mut self.gone)
+                .for_each(|position| *position += 1);
+        }
+        let positions = self.of.entry(identity.clone()).or_default();
+        let at = positions.partition_point(|position| *position < index);
+        positions.insert(at, index);
+    }
+
+    /// Has the first document that is known by the same go.
+    pub(super) fn remove(&mut self, identity: &Identity) {
+        if let Some(positions) = self.of.get_mut(identity)
+            && !positions.is_empty()
+        {
+            self.gone.push(positions.remove(0));
+        }
+    }
+
+    /// Takes out the documents that are to go.
+    pub(super) fn finish(mut self, stream: &mut Stream) {
+        self.gone.sort_unstable();
+        for index in self.gone.into_iter().rev() {
+            stream.remove(index);
+        }
+    }
 }
 
 /// Returns the position of the main document.
@@ -78,12 +137,12 @@ pub(super) fn main_document(stream: &Stream) -> Option<usize> {
 
 /// Refuses a configuration in which a document stands twice.
 pub(super) fn refuse_doubles(stream: &Stream) -> Result<(), Error> {
-    let mut seen: Vec<(Identity, usize)> = Vec::with_capacity(stream.len());
+    let mut seen: HashMap<Identity, usize> = HashMap::with_capacity(stream.len());
     for (index, root) in stream.roots().enumerate() {
         let Some(identity) = known(stream, root) else {
             continue;
         };
-        if let Some((_, first)) = seen.iter().find(|(other, _)| *other == identity) {
+        if let Some(first) = seen.get(&identity) {
             let line = |index| stream.line(index, &[]).unwrap_or_default();
             return Err(Error::DocumentTwice {
                 document: identity.full_label(),
@@ -91,7 +150,7 @@ pub(super) fn refuse_doubles(stream: &Stream) -> Result<(), Error> {
                 second: line(index),
             });
         }
-        seen.push((identity, index));
+        seen.insert(identity, index);
     }
     Ok(())
 }

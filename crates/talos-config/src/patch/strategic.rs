@@ -1,11 +1,13 @@
 //! Strategic merge patches: which document of a patch meets which of the configuration.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use super::Settings;
-use super::conflicts;
+use super::conflicts::Claims;
 use super::delete::{self, DIRECTIVE, is_directive};
-use super::documents::{self, Identity, find, identity, is_nothing};
+use super::documents::{self, Identity, Positions, identity, is_nothing};
 use super::merge::kept;
 use super::walk::Walk;
 use crate::schema::{Field, MAIN};
@@ -47,15 +49,15 @@ pub(super) fn apply(
         }]);
     }
     let mut added = Vec::new();
+    let mut fresh = HashSet::new();
+    let mut positions = Positions::new(stream);
     for change in in_order(changes) {
         // To the official tool, what this patch added is not there yet.
-        let is_new = settings.compat
-            && settings.refuses_doubles()
-            && added
-                .iter()
-                .any(|(identity, _)| *identity == change.identity);
-        let target = find(stream, &change.identity).filter(|_| !is_new);
+        let is_new =
+            settings.compat && settings.refuses_doubles() && fresh.contains(&change.identity);
+        let target = positions.find(&change.identity).filter(|_| !is_new);
         if target.is_none() && !change.is_deletion {
+            fresh.insert(change.identity.clone());
             added.push((change.identity.clone(), patch.line(change.index, &[])));
         }
         // The root is taken out, so that the rest can be read meanwhile.
@@ -71,24 +73,22 @@ pub(super) fn apply(
                     *place = root;
                 }
             }
-            (After::Gone, Some(index)) => {
-                stream.remove(index);
-            }
+            (After::Gone, Some(_)) => positions.remove(&change.identity),
             (After::Added { empty, document }, _) => {
                 for _ in 0..empty {
                     stream.push(Value::Object(Map::new()));
                 }
-                match document {
-                    Some(document) if change.identity.is_main() => stream.insert(0, document),
-                    Some(document) => stream.push(document),
-                    None => {}
+                if let Some(document) = document {
+                    positions.add(stream, &change.identity, document);
                 }
             }
             _ => {}
         }
     }
+    positions.finish(stream);
+    let claims = Claims::new(stream);
     for (identity, line) in added {
-        if let Some(other) = conflicts::of(stream, &identity) {
+        if let Some(other) = claims.against(&identity) {
             let document = identity.label();
             problems.push(Error::Conflict {
                 document,
@@ -130,6 +130,7 @@ fn read(
     warnings: &mut Vec<String>,
 ) -> Vec<Change> {
     let mut changes: Vec<Change> = Vec::new();
+    let mut with_rest = HashSet::new();
     for (index, root) in patch.roots().enumerate() {
         if root.is_null() || (is_nothing(root, settings.compat) && !is_directive(root)) {
             continue;
@@ -145,10 +146,8 @@ fn read(
         let change = Change::read(root, index, identity, &mut walk);
         problems.append(&mut walk.problems);
         warnings.append(&mut walk.warnings);
-        let is_doubled = changes
-            .iter()
-            .any(|other| other.identity == change.identity && other.has_rest);
-        if settings.compat && is_doubled && change.has_rest && settings.refuses_doubles() {
+        let is_doubled = change.has_rest && !with_rest.insert(change.identity.clone());
+        if settings.compat && is_doubled && settings.refuses_doubles() {
             problems.push(Error::UnknownDocument {
                 reason: format!("{} stands twice in the patch", change.identity.full_label()),
                 line: patch.line(index, &[]),
@@ -162,6 +161,7 @@ fn read(
 /// Returns what the official tool, which decodes every configuration that it patches, refuses of one.
 fn refused_configuration(stream: &Stream, settings: &Settings) -> Vec<Error> {
     let mut problems = Vec::new();
+    let claims = Claims::new(stream);
     for (index, root) in stream
         .roots()
         .enumerate()
@@ -174,13 +174,11 @@ fn refused_configuration(stream: &Stream, settings: &Settings) -> Vec<Error> {
         match identity(stream, index, root) {
             Ok(identity) => {
                 let mut walk = walk(stream, stream, settings, index, &identity);
-                problems.extend(
-                    conflicts::of(stream, &identity).map(|other| Error::Conflict {
-                        document: identity.label(),
-                        other,
-                        line: walk.place().line,
-                    }),
-                );
+                problems.extend(claims.against(&identity).map(|other| Error::Conflict {
+                    document: identity.label(),
+                    other,
+                    line: walk.place().line,
+                }));
                 Change::read(root, index, identity, &mut walk);
                 problems.append(&mut walk.problems);
             }

@@ -588,3 +588,20 @@ fn a_patch_that_says_what_is_already_so_changes_nothing() {
     ];
     assert_eq!(patched(CONFIG, &patches, "1.13").unwrap().text, CONFIG);
 }
+
+#[test]
+fn a_patch_of_many_documents_finds_each_and_adds_and_deletes_others() {
+    let link = |at: usize, rest: &str| {
+        format!("---\napiVersion: v1alpha1\nkind: LinkConfig\nname: l{at}\n{rest}\n")
+    };
+    let config: String = (0..3000).map(|at| link(at, "mtu: 1400")).collect();
+    let patch: String = (0..1000)
+        .map(|at| link(at, "$patch: delete"))
+        .chain((1000..4000).map(|at| link(at, "mtu: 1500")))
+        .collect();
+    let patch = format!("{patch}---\nmachine: {{type: worker}}\n");
+    let patched = patched(&config, &[&patch], "v1.13.9").unwrap();
+    let links: String = (1000..4000).map(|at| link(at, "mtu: 1500")).collect();
+    let want = read_documents(&format!("machine: {{type: worker}}\n{links}")).unwrap();
+    assert!(read_documents(&patched.text).unwrap() == want);
+}
