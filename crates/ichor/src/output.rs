@@ -84,6 +84,8 @@ pub(crate) struct Output {
     format: Format,
     color: bool,
     masker: Masker,
+    /// What standard input was read for.
+    input: Option<String>,
 }
 
 impl Output {
@@ -96,6 +98,7 @@ impl Output {
             format: Format::Table,
             color,
             masker: Masker::default(),
+            input: None,
         }
     }
 
@@ -143,9 +146,17 @@ impl Output {
         self.io.stdin_is_terminal && self.io.stderr_is_terminal
     }
 
-    /// Returns standard input, for verbs that read a file named `-`.
-    pub(crate) fn stdin(&mut self) -> &mut (dyn std::io::Read + Send) {
-        &mut *self.io.stdin
+    /// Reads standard input to its end, for verbs that read a file named `-`; `what` says for which part of the command
+    /// line. There is nothing left for a second part, so that one is refused.
+    pub(crate) fn read_input(&mut self, what: &str) -> Result<String, Error> {
+        if let Some(before) = self.input.replace(what.to_owned()) {
+            let message =
+                format!("standard input can be read once, not for both {before} and {what}");
+            return Err(Error::new(Code::Usage, message).hint("put one of them into a file"));
+        }
+        let mut text = String::new();
+        self.io.stdin.read_to_string(&mut text)?;
+        Ok(text)
     }
 
     /// Prints one line of results.

@@ -6,6 +6,7 @@
 
 mod check;
 mod conflicts;
+mod decode;
 mod delete;
 pub(crate) mod documents;
 mod json;
@@ -45,6 +46,8 @@ pub struct Options {
     pub compat: bool,
     /// The document that JSON Patches change, as `KIND` or `KIND/NAME`; the main one if not given.
     pub document: Option<String>,
+    /// Whether a JSON Patch that adds what Talos does not decode is an error, instead of a warning.
+    pub strict: bool,
 }
 
 impl From<Schema> for Options {
@@ -61,6 +64,7 @@ struct Settings {
     schema: Schema,
     compat: bool,
     document: Option<String>,
+    strict: bool,
 }
 
 impl Settings {
@@ -169,6 +173,7 @@ pub fn apply_with(config: &str, patches: &[Patch], options: &Options) -> Result<
             .unwrap_or_else(Schema::newest),
         compat: options.compat,
         document: options.document.clone(),
+        strict: options.strict,
     };
     let mut warnings = Vec::new();
     for (index, patch) in patches.iter().enumerate() {
@@ -177,7 +182,7 @@ pub fn apply_with(config: &str, patches: &[Patch], options: &Options) -> Result<
                 strategic::apply(&mut stream, patch, &settings, &mut warnings)
             }
             Form::Json(operations) => {
-                json::apply(&mut stream, operations, &settings).map_err(|problem| vec![problem])
+                json::apply(&mut stream, operations, &settings, &mut warnings)
             }
         };
         applied.map_err(|problems| Error::InPatch {

@@ -218,3 +218,62 @@ fn compat_gives_the_official_result() {
     done(&official);
     assert_eq!(official.stdout, patched.replace("    minSize: 10GiB\n", ""));
 }
+
+#[test]
+fn standard_input_is_for_one_part_of_the_command_line() {
+    let home = Home::new();
+    let file = home.file("config.yaml", CONFIG);
+    let gen_config = ["gen", "config", "c", "https://cp:6443", "-o", "made"];
+    for (args, first, second) in [
+        (
+            &["mc", "patch", "-", "-p", "@-"][..],
+            "the machine config -",
+            "--patch @- (patch 1)",
+        ),
+        (
+            &[
+                "mc",
+                "patch",
+                &file,
+                "-p",
+                "[]",
+                "-p",
+                "@-",
+                "-p",
+                "@/dev/stdin",
+            ],
+            "--patch @- (patch 2)",
+            "--patch @/dev/stdin (patch 3)",
+        ),
+        (
+            &[
+                &gen_config[..],
+                &["--with-secrets", "-", "--config-patch", "@-"],
+            ]
+            .concat(),
+            "--config-patch @- (patch 1)",
+            "--with-secrets -",
+        ),
+        (
+            &[
+                &gen_config[..],
+                &["--config-patch", "@-", "--config-patch-worker", "@-"],
+            ]
+            .concat(),
+            "--config-patch @- (patch 1)",
+            "--config-patch-worker @- (patch 1)",
+        ),
+    ] {
+        let mut command = home.command(args);
+        let ran = Ran::from(command.stdin(Stdio::null()).output().unwrap());
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert_eq!(
+            ran.stderr,
+            format!(
+                "error: standard input can be read once, not for both {first} and {second}\n  hint: put one of them into a file\n"
+            )
+        );
+        assert_eq!(ran.stdout, "");
+    }
+    assert!(!home.path().join("made").exists());
+}

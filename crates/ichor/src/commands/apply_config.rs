@@ -61,7 +61,7 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
     if text.trim().is_empty() {
         return Err(Error::new(Code::Invalid, format!("{path} is empty")));
     }
-    let patches = input::read(session, &args.config_patch)?;
+    let patches = input::read(session, "--config-patch", &args.config_patch)?;
     let make = |current: &Current| {
         let schema = Schema::for_talos(current.talos());
         let patched = apply(&text, &patches, schema).map_err(|error| {

@@ -54,7 +54,7 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
     }
     let order = args.order.order();
     let target = session.changing(order.verb("patch"))?;
-    let patches = input::read(session, &sources)?;
+    let patches = input::read(session, "--patch", &sources)?;
     change::run(session, &target, order, &|current: &Current| {
         let active = current.active()?;
         let schema = Schema::for_talos(current.talos());

@@ -4,6 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::Settings;
+use super::decode;
 use super::documents::{Identity, known, main_document};
 use crate::yaml::{Kind, Node, Step, Stream};
 use crate::{Error, Place};
@@ -58,22 +59,61 @@ pub(super) fn parse(
 }
 
 /// Applies the operations to a document; none of them is seen if one fails.
+///
+/// They may write what Talos does not decode, as they may for the official tool, which is then a warning or an error.
 pub(super) fn apply(
     stream: &mut Stream,
     operations: &[Operation],
     settings: &Settings,
-) -> Result<(), Error> {
-    let index = target(stream, settings)?;
+    warnings: &mut Vec<String>,
+) -> Result<(), Vec<Error>> {
+    let alone = |problem| vec![problem];
+    let index = target(stream, settings).map_err(alone)?;
     let document = stream
         .root(index)
         .and_then(|root| known(stream, root))
         .map_or_else(String::new, |identity| identity.label());
+    let before = decode::faults(stream, index, settings);
     if let Some(root) = stream.root_mut(index) {
+        let names = names(root);
+        let mut at_fault = None;
         for operation in operations {
-            operation.apply(root, &document, settings.compat)?;
+            operation
+                .apply(root, &document, settings.compat)
+                .map_err(alone)?;
+            if let Some(reason) = misnamed(root, &names) {
+                at_fault = at_fault.or(Some((operation, reason)));
+            } else {
+                at_fault = None;
+            }
+        }
+        // The official tool writes that too.
+        if let Some((operation, reason)) = at_fault.filter(|_| !settings.compat) {
+            return Err(vec![Error::Operation {
+                number: operation.number,
+                reason: reason.to_owned(),
+                line: operation.line,
+            }]);
         }
     }
-    Ok(())
+    let after = decode::faults(stream, index, settings);
+    decode::report(decode::added(&before, after), settings.strict, warnings)
+}
+
+/// What tells which document one is.
+const NAMES: [&str; 2] = ["apiVersion", "kind"];
+
+fn names(root: &Node) -> [Option<Value>; 2] {
+    NAMES.map(|key| root.get(key).map(Node::value))
+}
+
+/// Says why a document is not the one any more that it was.
+fn misnamed(root: &Node, before: &[Option<Value>; 2]) -> Option<&'static str> {
+    if !is_mapping(root) {
+        return Some("the document would be no mapping any more");
+    }
+    (names(root) != *before)
+        .then_some("`apiVersion` and `kind` tell what the document is, and cannot be changed")
 }
 
 /// Returns the position of the document that is changed.
@@ -162,6 +202,15 @@ fn pointer(fields: &Map<String, Value>, name: &str) -> Result<Pointer, String> {
     if !text.is_empty() && !text.starts_with('/') {
         return Err(format!(
             "`{name}` is no JSON pointer: `{text}` does not start with `/`"
+        ));
+    }
+    let escaped = text.split('~').skip(1);
+    if escaped
+        .into_iter()
+        .any(|after| !after.starts_with(['0', '1']))
+    {
+        return Err(format!(
+            "`{name}` is no JSON pointer: in `{text}` a `~` is neither `~0`, which stands for `~`, nor `~1`, for `/`"
         ));
     }
     let parts = text

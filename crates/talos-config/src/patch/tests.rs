@@ -9,6 +9,7 @@ use crate::diff::unified;
 use crate::yaml::{read, write};
 
 mod compat;
+mod json;
 mod properties;
 mod refused;
 
@@ -141,7 +142,8 @@ fn a_json_patch_changes_the_main_document_of_several() {
             +    nodeLabels:
             +        a.b~/c: "yes"
             -        certSANs: [10.5.10.2, 127.0.0.1]
-            +        certSANs: [172.30.0.11, 10.5.10.2, 127.0.0.1]"#]],
+            +        certSANs: [172.30.0.11, 10.5.10.2, 127.0.0.1]
+            warning: machine.bogus: no such field in Talos 1.13.9; Talos refuses it"#]],
     );
 }
 

@@ -56,11 +56,12 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
     let path = args.file.display().to_string();
     let text = input::text_of(session, &path)?;
     session.output.learn_secrets_of(&text);
-    let patches = input::read(session, &args.patch)?;
+    let patches = input::read(session, "--patch", &args.patch)?;
     let options = Options {
         schema: args.talos_version.as_deref().map(Schema::for_talos),
         compat: args.compat,
         document: args.document,
+        strict: false,
     };
     let patched = apply_with(&text, &patches, &options).map_err(|error| {
         input::refused(&error, &args.patch).context(format!("{path} cannot be patched"))

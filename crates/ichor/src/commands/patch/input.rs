@@ -33,12 +33,20 @@ pub(crate) fn namespace(text: &str) -> Result<String, String> {
     }
 }
 
-/// Reads patches: `@FILE`, the text itself, or the name of a file as talosctl guesses one.
-pub(crate) fn read(session: &mut Session, sources: &[String]) -> Result<Vec<Patch>, Error> {
+/// Reads the patches of a flag: `@FILE`, the text itself, or the name of a file as talosctl guesses one.
+pub(crate) fn read(
+    session: &mut Session,
+    flag: &str,
+    sources: &[String],
+) -> Result<Vec<Patch>, Error> {
     let mut patches = Vec::with_capacity(sources.len());
     for (index, source) in sources.iter().enumerate() {
         let text = match file_of(source) {
-            Some(path) => text_of(session, path)?,
+            Some(path) => text_for(
+                session,
+                &format!("{flag} {source} (patch {})", index + 1),
+                path,
+            )?,
             None => source.clone(),
         };
         session.output.learn_secrets_of(&text);
@@ -51,14 +59,17 @@ pub(crate) fn read(session: &mut Session, sources: &[String]) -> Result<Vec<Patc
     Ok(patches)
 }
 
-/// Reads a file, or standard input named `-`.
+/// Reads the file with the machine config, or standard input named `-`.
 pub(crate) fn text_of(session: &mut Session, path: &str) -> Result<String, Error> {
-    if path != "-" {
-        return files::read(Path::new(path));
+    text_for(session, &format!("the machine config {path}"), path)
+}
+
+/// Reads a file, or standard input named `-`; `what` is the part of the command line that names it.
+pub(crate) fn text_for(session: &mut Session, what: &str, path: &str) -> Result<String, Error> {
+    match path {
+        "-" | "/dev/stdin" => session.output.read_input(what),
+        _ => files::read(Path::new(path)),
     }
-    let mut text = String::new();
-    session.output.stdin().read_to_string(&mut text)?;
-    Ok(text)
 }
 
 /// Makes the error for a text that cannot be used, with every cause.
