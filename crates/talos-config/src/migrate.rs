@@ -10,6 +10,7 @@ mod api_server;
 mod cluster;
 mod comments;
 mod control_plane;
+mod drafts;
 mod facts;
 mod install;
 mod links;
@@ -17,6 +18,7 @@ mod machine;
 mod network;
 mod node;
 mod oidc;
+mod paths;
 mod pem;
 mod registries;
 mod selectors;
@@ -26,6 +28,8 @@ mod tests;
 mod work;
 mod write;
 
+use std::collections::{HashMap, HashSet};
+
 use crate::schema::{Field, MAIN, Shape};
 use crate::validate::{self, Finding, Mode, Options, Severity};
 use crate::yaml::{Kind, Node, Step, Stream};
@@ -33,6 +37,7 @@ use crate::{Error, Schema};
 
 pub use facts::Target;
 
+use drafts::Draft;
 use work::Work;
 
 /// What moving a configuration to a version comes to.
@@ -239,9 +244,7 @@ fn has_refused(work: &Work<'_>, path: &[Step]) -> bool {
         _ => 2,
     };
     let part = &path[..length.min(path.len())];
-    work.refused
-        .iter()
-        .any(|refused| refused.starts_with(part) || part.starts_with(refused))
+    work.refused.reach_into(part) || work.refused.cover(part)
 }
 
 /// Refuses what would make the configuration one that Talos does not take, where it was none before.
@@ -253,33 +256,66 @@ fn validated(work: &mut Work<'_>, old: &str, new: &str) -> Result<(), Error> {
     };
     let before = validate::validate(old, &options)?;
     let after = validate::validate(new, &options)?;
+    fn what(finding: &Finding) -> (&str, &str, &str) {
+        (&finding.document, &finding.path, &finding.message)
+    }
+    let known: HashSet<_> = before.of(Severity::Error).map(what).collect();
+    let origins = |drafts: std::slice::Iter<'_, Draft>| -> HashMap<String, Origins> {
+        let of = |draft: &Draft| (work::label(draft.kind, &draft.name), Origins::of(draft));
+        drafts.map(of).collect()
+    };
+    let (mut added, mut merged) = (HashMap::new(), HashMap::new());
+    if after.of(Severity::Error).next().is_some() {
+        added = origins(work.drafts.iter());
+        merged = origins(work.merged.iter());
+    }
+    let mut refusals = Vec::new();
     for finding in after.of(Severity::Error) {
-        let is_same = |known: &&Finding| {
-            (&known.document, &known.path, &known.message)
-                == (&finding.document, &finding.path, &finding.message)
-        };
-        let is_of = |draft: &&work::Draft| work::label(draft.kind, &draft.name) == finding.document;
-        let draft = work.drafts.iter().find(is_of);
-        if draft.is_none() && before.of(Severity::Error).any(|known| is_same(&known)) {
+        let draft = added.get(&finding.document);
+        if draft.is_none() && known.contains(&what(finding)) {
             continue;
         }
-        let copies = draft.or_else(|| work.merged.iter().find(is_of));
-        let copies = copies.map_or(&[][..], |draft| &draft.copies);
-        let origin = copies
-            .iter()
-            .filter(|(_, to)| finding.path.starts_with(&work::shown(to)))
-            .max_by_key(|(_, to)| to.len())
-            .or(copies.first())
-            .map(|(from, _)| from.clone())
+        let origin = draft
+            .or_else(|| merged.get(&finding.document))
+            .map(|origins| origins.at(&finding.path))
             .unwrap_or_default();
         let place = match (finding.document.as_str(), finding.path.as_str()) {
             ("", path) => path.to_owned(),
             (document, "") => document.to_owned(),
             (document, path) => format!("`{path}` of {document}"),
         };
-        work.refuse_at(&origin, format!("{place}: {}", finding.message));
+        refusals.push((origin, format!("{place}: {}", finding.message)));
+    }
+    for (origin, reason) in refusals {
+        work.refuse_at(&origin, reason);
     }
     Ok(())
+}
+
+/// Where the settings of a document stood.
+struct Origins {
+    /// The first of them, which stands for the document.
+    first: Vec<Step>,
+    /// By the path in the document.
+    by_path: HashMap<String, Vec<Step>>,
+}
+
+impl Origins {
+    fn of(draft: &Draft) -> Self {
+        let first = draft.copies.first();
+        let shown = |(from, to): &(Vec<Step>, Vec<Step>)| (work::shown(to), from.clone());
+        Self {
+            first: first.map(|(from, _)| from.clone()).unwrap_or_default(),
+            by_path: draft.copies.iter().map(shown).collect(),
+        }
+    }
+
+    /// Returns where a setting, or the nearest around it, stood.
+    fn at(&self, path: &str) -> Vec<Step> {
+        let ends = (0..=path.len()).rev().filter_map(|end| path.get(..end));
+        let nearest = ends.into_iter().find_map(|start| self.by_path.get(start));
+        nearest.unwrap_or(&self.first).clone()
+    }
 }
 
 /// Sums up what was found.
@@ -315,11 +351,7 @@ fn stays(work: &Work<'_>) -> Vec<Stay> {
             push(&top.path);
         }
         for (_, field) in fields {
-            let goes = |path: &[Step]| {
-                work.taken
-                    .iter()
-                    .any(|taken| taken.starts_with(path) || path.starts_with(taken))
-            };
+            let goes = |path: &[Step]| work.taken.reach_into(path) || work.taken.cover(path);
             if !goes(&field.path) {
                 push(&field.path);
                 continue;

@@ -212,9 +212,7 @@ fn authority(work: &mut Work<'_>) {
 }
 
 fn has_refused(work: &Work<'_>, field: &Field<'_>) -> bool {
-    work.taken
-        .iter()
-        .any(|taken| taken.starts_with(&field.path))
+    work.taken.reach_into(&field.path)
 }
 
 /// The service registry has documents; the one in Kubernetes itself has none.

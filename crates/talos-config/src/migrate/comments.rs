@@ -5,7 +5,8 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::work::{Draft, Field, Work};
+use super::drafts::Draft;
+use super::work::{Field, Work};
 use crate::yaml::{Kind, Step, Stream};
 
 /// Returns the text of a document with the comments that its settings had in the main document.
@@ -25,15 +26,12 @@ pub(super) fn carried(
         used_behind: HashSet::new(),
     };
     for (from, to) in &draft.copies {
-        let below = |value: &'_ Value, step: &Step| match step {
-            Step::Key(key) => value.get(key).cloned(),
-            Step::Index(index) => value.get(index).cloned(),
-        };
-        let reached = to
-            .iter()
-            .try_fold(value.clone(), |value, step| below(&value, step));
+        let reached = to.iter().try_fold(value, |value, step| match step {
+            Step::Key(key) => value.get(key),
+            Step::Index(index) => value.get(index),
+        });
         if let (Some(value), Some(source)) = (reached, field_at(work, from)) {
-            carrier.field(&source, &value, to);
+            carrier.field(&source, value, to);
         }
     }
     carrier.text()

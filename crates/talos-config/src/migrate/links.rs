@@ -4,7 +4,7 @@
 mod addressing;
 mod kinds;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Value, json};
 
@@ -25,16 +25,15 @@ pub(super) fn all(work: &mut Work<'_>) {
     let items = work.list(&field);
     let before = work.refusals.len();
     let mut ports: BTreeMap<String, Vec<(String, Field<'_>)>> = BTreeMap::new();
-    let mut seen: Vec<String> = Vec::new();
+    let mut seen: HashSet<String> = HashSet::new();
     for item in &items {
         let Some(name) = name(work, item) else {
             continue;
         };
-        if seen.contains(&name) {
+        if !seen.insert(name.clone()) {
             work.refuse(item, format!("another entry has the interface {name} too"));
             continue;
         }
-        seen.push(name.clone());
         if let Some(master) = item.at(&["bridgePort", "master"]) {
             let bridge = work.text(&master).unwrap_or_default();
             ports

@@ -1,5 +1,6 @@
 //! What the main document says about names, resolvers and hosts.
 
+use std::collections::HashMap;
 use std::net::IpAddr;
 
 use serde_json::{Value, json};
@@ -69,7 +70,7 @@ fn hosts(work: &mut Work<'_>) {
     let Some(field) = work.at(&["machine", "network", "extraHostEntries"]) else {
         return;
     };
-    let mut hosts: Vec<(String, Vec<Value>)> = Vec::new();
+    let mut hosts: HashMap<String, Vec<Value>> = HashMap::new();
     for item in work.list(&field) {
         let address = item.at(&["ip"]).and_then(|field| work.text(&field));
         let Some(address) = address.filter(|text| text.parse::<IpAddr>().is_ok()) else {
@@ -93,14 +94,7 @@ fn hosts(work: &mut Work<'_>) {
             continue;
         }
         // An address that stands twice has the names of both entries.
-        let known = match hosts.iter_mut().find(|(known, _)| *known == address) {
-            Some((_, known)) => known,
-            None => {
-                hosts.push((address.clone(), Vec::new()));
-                let last = hosts.len() - 1;
-                &mut hosts[last].1
-            }
-        };
+        let known = hosts.entry(address.clone()).or_default();
         known.extend(names);
         let all = Value::from(known.clone());
         for key in ["ip", "aliases"] {

@@ -53,21 +53,15 @@ pub(super) fn alias(work: &mut Work<'_>, selector: &Field<'_>) -> Option<String>
         return None;
     }
     let expression = parts.join(" && ");
-    let known = work.drafts.iter().find(|draft| {
-        draft.kind == KIND
-            && draft
-                .fields
-                .get("selector")
-                .is_some_and(|value| value["match"] == expression.as_str())
-    });
-    if let Some(draft) = known {
-        let name = draft.name.clone();
+    if let Some(name) = work.aliases.get(&expression).cloned() {
         work.moved(selector, KIND, &name, &["selector", "match"]);
         return Some(name);
     }
-    let name = (0..)
+    // Each of the aliases so far has one of the numbers before.
+    let name = (work.drafts.count(KIND)..)
         .map(|number| format!("net{number}"))
         .find(|name| !work.has_draft(KIND, name) && work.existing(KIND, name).is_none())?;
+    work.aliases.insert(expression.clone(), name.clone());
     work.put(
         selector,
         KIND,

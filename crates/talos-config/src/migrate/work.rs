@@ -1,8 +1,12 @@
 //! What is found and decided while a configuration is gone through.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value};
 
+use super::drafts::{Draft, Drafts};
 use super::facts::{self, Target};
+use super::paths::Paths;
 use super::{Move, Place, Refusal};
 use crate::yaml::{Kind, Node, Step, Stream};
 
@@ -55,15 +59,6 @@ pub(super) enum Role {
     Unknown,
 }
 
-/// A document that is to be, or whose settings are to go into one that is there.
-pub(super) struct Draft {
-    pub(super) kind: &'static str,
-    pub(super) name: String,
-    pub(super) fields: Map<String, Value>,
-    /// Where what is in it stood, and where it is in the document.
-    pub(super) copies: Vec<(Vec<Step>, Vec<Step>)>,
-}
-
 /// A configuration that is gone through, and what came of it so far.
 pub(super) struct Work<'a> {
     pub(super) stream: &'a Stream,
@@ -74,16 +69,20 @@ pub(super) struct Work<'a> {
     pub(super) root: Field<'a>,
     pub(super) target: Target,
     pub(super) role: Role,
-    pub(super) drafts: Vec<Draft>,
+    pub(super) drafts: Drafts,
     /// The drafts whose settings go into documents that are there.
     pub(super) merged: Vec<Draft>,
     /// The paths that leave the main document.
-    pub(super) taken: Vec<Vec<Step>>,
+    pub(super) taken: Paths,
     pub(super) moves: Vec<Move>,
     pub(super) notes: Vec<String>,
     pub(super) refusals: Vec<Refusal>,
     /// The paths of what is refused.
-    pub(super) refused: Vec<Vec<Step>>,
+    pub(super) refused: Paths,
+    /// The documents that the text has, by kind and name; the first of a kind has no name too.
+    existing: HashMap<(String, String), (usize, &'a Node)>,
+    /// The aliases of selected links, by the expression that selects.
+    pub(super) aliases: HashMap<String, String>,
 }
 
 impl<'a> Work<'a> {
@@ -110,13 +109,15 @@ impl<'a> Work<'a> {
             },
             target,
             role,
-            drafts: Vec::new(),
+            drafts: Drafts::default(),
             merged: Vec::new(),
-            taken: Vec::new(),
+            taken: Paths::default(),
             moves: Vec::new(),
             notes: Vec::new(),
             refusals: Vec::new(),
-            refused: Vec::new(),
+            refused: Paths::default(),
+            existing: existing(stream),
+            aliases: HashMap::new(),
         }
     }
 
@@ -127,7 +128,7 @@ impl<'a> Work<'a> {
     }
 
     pub(super) fn is_taken(&self, path: &[Step]) -> bool {
-        self.taken.iter().any(|taken| path.starts_with(taken))
+        self.taken.cover(path)
     }
 
     pub(super) fn line(&self, path: &[Step]) -> u64 {
@@ -136,11 +137,9 @@ impl<'a> Work<'a> {
 
     /// Returns a document that the text has.
     pub(super) fn existing(&self, kind: &str, name: &str) -> Option<(usize, &'a Node)> {
-        let is = |node: &Node, key, text| node.get(key).and_then(Node::as_str) == Some(text);
-        self.stream
-            .roots()
-            .enumerate()
-            .find(|(_, node)| is(node, "kind", kind) && (name.is_empty() || is(node, "name", name)))
+        self.existing
+            .get(&(kind.to_owned(), name.to_owned()))
+            .copied()
     }
 
     /// Refuses a field, for a reason that reads after its path.
@@ -249,25 +248,11 @@ impl<'a> Work<'a> {
 
     /// Returns a document that is to be, begun if need be.
     pub(super) fn draft(&mut self, kind: &'static str, name: &str) -> &mut Draft {
-        let known = |draft: &Draft| draft.kind == kind && draft.name == name;
-        let index = match self.drafts.iter().position(known) {
-            Some(index) => index,
-            None => {
-                self.drafts.push(Draft {
-                    kind,
-                    name: name.to_owned(),
-                    fields: Map::new(),
-                    copies: Vec::new(),
-                });
-                self.drafts.len() - 1
-            }
-        };
-        &mut self.drafts[index]
+        self.drafts.of(kind, name)
     }
 
     pub(super) fn has_draft(&self, kind: &str, name: &str) -> bool {
-        let known = |draft: &Draft| draft.kind == kind && draft.name == name;
-        self.drafts.iter().any(known)
+        self.drafts.has(kind, name)
     }
 
     /// Returns the text of a scalar; refuses other nodes.
@@ -358,6 +343,22 @@ impl<'a> Work<'a> {
             },
         }
     }
+}
+
+/// Finds the documents of a text.
+fn existing(stream: &Stream) -> HashMap<(String, String), (usize, &Node)> {
+    let mut found = HashMap::new();
+    for (index, node) in stream.roots().enumerate() {
+        let text = |key| node.get(key).and_then(|value| value.as_str());
+        if let Some(kind) = text("kind") {
+            for name in ["", text("name").unwrap_or_default()] {
+                found
+                    .entry((kind.to_owned(), name.to_owned()))
+                    .or_insert((index, node));
+            }
+        }
+    }
+    found
 }
 
 /// Returns how a document is named.

@@ -3,8 +3,9 @@
 use serde_json::{Map, Value};
 
 use super::comments;
+use super::drafts::{Draft, Drafts};
 use super::facts::{LINKS, ORDER};
-use super::work::{Draft, Work, label, shown};
+use super::work::{Work, label, shown};
 use crate::Error;
 use crate::yaml::{self, Node, Step, Stream};
 
@@ -20,10 +21,11 @@ pub(super) fn merged(work: &mut Work<'_>) -> Merged {
             .position(|kind| *kind == draft.kind)
             .unwrap_or(ORDER.len())
     };
-    work.drafts.sort_by_key(place);
+    let mut sorted = std::mem::take(&mut work.drafts).into_vec();
+    sorted.sort_by_key(place);
     let mut merged = Merged::new();
-    let mut drafts = Vec::new();
-    for draft in std::mem::take(&mut work.drafts) {
+    let mut drafts = Drafts::default();
+    for draft in sorted {
         if let Some((index, node)) = work.existing(draft.kind, &draft.name) {
             into_existing(work, &draft, index, node, &mut merged);
             work.merged.push(draft);
@@ -112,17 +114,12 @@ fn clash(
 /// Returns the text of the configuration with everything in its new place.
 pub(super) fn text(work: &Work<'_>, merged: Merged) -> Result<String, Error> {
     let mut stream = work.stream.clone();
-    let mut taken: Vec<&[Step]> = work.taken.iter().map(Vec::as_slice).collect();
-    taken.sort();
-    taken.dedup_by(|path, above| path.starts_with(above));
+    let taken = work.taken.topmost();
     if taken.is_empty() && merged.is_empty() && work.drafts.is_empty() {
         return Ok(work.stream.to_string());
     }
     if let Some(root) = stream.root_mut(work.main) {
-        // From the back, so that positions in lists stay what they were.
-        for path in taken.iter().rev() {
-            remove(root, path, 0);
-        }
+        remove(root, &taken, 0, true);
     }
     for (index, path, value) in &merged {
         let mut node = stream.root_mut(*index);
@@ -143,7 +140,7 @@ pub(super) fn text(work: &Work<'_>, merged: Merged) -> Result<String, Error> {
     }
     let mut text = stream.to_string();
     let mut added = String::new();
-    for draft in &work.drafts {
+    for draft in work.drafts.iter() {
         added.push_str("---\n");
         added.push_str(&document(work, draft));
     }
@@ -158,28 +155,41 @@ pub(super) fn text(work: &Work<'_>, merged: Merged) -> Result<String, Error> {
     Ok(text)
 }
 
-/// Removes what a path leads to, and mappings that are empty then; the two parts of the main document stay.
-fn remove(node: &mut Node, path: &[Step], depth: usize) -> bool {
-    let Some((step, rest)) = path.split_first() else {
-        return false;
-    };
-    match step {
-        Step::Key(key) if rest.is_empty() => node.remove(key),
-        Step::Index(index) if rest.is_empty() => node.remove_item(*index),
-        Step::Key(key) => {
-            let Some(below) = node.get_mut(key) else {
-                return false;
-            };
-            let removed = remove(below, rest, depth + 1);
-            if removed && depth > 0 && below.is_empty() {
-                node.remove(key);
-            }
-            removed
+/// Removes what sorted paths lead to from `depth` on, and mappings that are empty then; the two parts of the main document
+/// stay. Returns whether the node is to go itself, unless it stays: nothing would be left in it.
+fn remove(node: &mut Node, paths: &[&[Step]], depth: usize, stays: bool) -> bool {
+    let mut gone: Vec<&Step> = Vec::new();
+    for below in paths.chunk_by(|a, b| a.get(depth) == b.get(depth)) {
+        let Some(step) = below.first().and_then(|path| path.get(depth)) else {
+            continue;
+        };
+        let is_last = below.iter().any(|path| path.len() == depth + 1);
+        let goes = match step {
+            Step::Key(key) if is_last => node.contains(key),
+            Step::Index(index) if is_last => node.item(*index).is_some(),
+            Step::Key(key) => node
+                .get_mut(key)
+                .is_some_and(|node| remove(node, below, depth + 1, depth == 0)),
+            Step::Index(index) => node
+                .item_mut(*index)
+                .is_some_and(|node| remove(node, below, depth + 1, true)),
+        };
+        if goes {
+            gone.push(step);
         }
-        Step::Index(index) => node
-            .item_mut(*index)
-            .is_some_and(|below| remove(below, rest, depth + 1)),
     }
+    let all = !gone.is_empty() && gone.len() == node.len();
+    if all && !stays {
+        return true;
+    }
+    // From the back, so that positions in lists stay what they were.
+    for step in gone.iter().rev() {
+        match step {
+            Step::Key(key) => node.remove(key),
+            Step::Index(index) => node.remove_item(*index),
+        };
+    }
+    false
 }
 
 /// Makes sure that the text reads as what was meant.
