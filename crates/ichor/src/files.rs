@@ -22,6 +22,11 @@ pub(crate) enum Access {
 /// The largest file that is read: twice what Talos takes as one message.
 const LARGEST: u64 = 64 << 20;
 
+/// Returns whether a file that is to be written is standard output.
+pub(crate) fn is_stdout(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
 /// Reads a text file.
 pub(crate) fn read(path: &Path) -> Result<String, Error> {
     let unreadable = |error: std::io::Error| {

@@ -6,7 +6,7 @@ use talos_config::mask;
 
 use super::{Generated, GeneratedFile};
 use crate::error::{Code, Error, Outcome};
-use crate::files::{self, Access};
+use crate::files::{self, Access, is_stdout};
 use crate::session::Session;
 
 /// One text on its way.
@@ -146,10 +146,6 @@ pub(super) fn file_name(flag: &str, name: &str, ending: &str) -> Result<PathBuf,
             "files are written to the current folder; the name must not be empty or have a slash",
         )),
     }
-}
-
-pub(super) fn is_stdout(path: &Path) -> bool {
-    path == Path::new("-")
 }
 
 /// Tells whether something is there that a file would replace; what is no file, such as a pipe, is written into.

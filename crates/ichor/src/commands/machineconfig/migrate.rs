@@ -122,12 +122,14 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
             session.output.warn(note);
         }
     }
-    let target = args.output.or(args.in_place.then_some(args.file));
+    let output = args.output.filter(|path| !files::is_stdout(path));
+    let target = output.or(args.in_place.then_some(args.file));
     if let Some(target) = &target {
-        // What is there keeps its mode; what is new holds secrets.
-        let access = match target.exists() {
-            true => Access::Everyone,
-            false => Access::Owner,
+        // The file it was read from keeps its mode; another one gets secrets now.
+        let has_secrets = || mask::text(&migrated.text) != migrated.text;
+        let access = match !args.in_place && has_secrets() {
+            true => Access::Owner,
+            false => Access::Everyone,
         };
         files::write(target, migrated.text.as_bytes(), access)?;
     }

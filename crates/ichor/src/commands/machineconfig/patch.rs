@@ -45,8 +45,9 @@ pub(crate) struct Args {
 /// A patched machine config.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct PatchedData {
-    /// The text, with its secrets.
-    config: String,
+    /// The text, with its secrets; absent if it went to a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    config: Option<String>,
     /// What the patches did that their author may not expect.
     warnings: Vec<String>,
 }
@@ -72,18 +73,21 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
             output.warn(warning);
         }
     }
-    if let Some(path) = args.output {
+    let target = args.output.filter(|path| !files::is_stdout(path));
+    if let Some(path) = &target {
         let access = match mask::text(&patched.text) == patched.text {
             true => Access::Everyone,
             false => Access::Owner,
         };
-        files::write(&path, patched.text.as_bytes(), access)?;
-        return Ok(Outcome::Done);
+        files::write(path, patched.text.as_bytes(), access)?;
+        if !output.format().is_json() {
+            return Ok(Outcome::Done);
+        }
     }
     if output.format().is_json() {
         // The file was handed in with its secrets, and is handed on with them.
         let document = PatchedData {
-            config: patched.text,
+            config: target.is_none().then_some(patched.text),
             warnings: patched.warnings,
         };
         let text = serde_json::to_string_pretty(&document)
