@@ -48,10 +48,17 @@ pub enum Error {
     },
 
     /// A patch has several problems, each of which stands alone.
-    #[error("{} problems{}", problems.len(), one_a_line(problems))]
+    #[error("{} problems{}", number_of(problems), one_a_line(problems))]
     Problems {
         /// The problems in their order.
         problems: Vec<Self>,
+    },
+
+    /// There are more problems than are told one by one.
+    #[error("and {count} more")]
+    MoreProblems {
+        /// How many.
+        count: usize,
     },
 
     /// An operation of a JSON Patch is incomplete or unknown.
@@ -304,6 +311,15 @@ impl std::fmt::Display for Place {
 /// Says on which line something stands, in front of what is wrong with it.
 fn at_line(line: Option<u64>) -> String {
     line.map_or_else(String::new, |line| format!("line {line}: "))
+}
+
+/// Counts problems, those that are not told included.
+fn number_of(problems: &[Error]) -> usize {
+    let number = |problem: &Error| match problem {
+        Error::MoreProblems { count } => *count,
+        _ => 1,
+    };
+    problems.iter().map(number).sum()
 }
 
 /// Lists problems below the line that counts them.

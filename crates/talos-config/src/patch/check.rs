@@ -204,22 +204,25 @@ impl Walk<'_> {
                 Step::Index(_) => None,
             })
             .collect();
-        let newer = self.schema.version_with(&self.kind, &keys);
-        let error = Error::UnknownField {
-            place: self.place(),
-            version: self.schema.table_version(),
+        let newer = match self.is_full() {
+            true => None,
+            false => self.schema.version_with(&self.kind, &keys),
+        };
+        let version = self.schema.table_version();
+        let error = |place| Error::UnknownField {
+            place,
+            version,
             newer,
         };
         if self.schema.is_known() {
-            self.problems.push(error);
-            return;
+            return self.problem(error);
         }
-        let near = field
-            .fields
-            .keys()
-            .find(|known| known.eq_ignore_ascii_case(key));
-        let hint = near.map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"));
-        self.warnings.push(format!("{error}{hint}"));
+        self.warning(|walk| {
+            let mut names = field.fields.keys();
+            let near = names.find(|known| known.eq_ignore_ascii_case(key));
+            let hint = near.map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"));
+            format!("{}{hint}", error(walk.place()))
+        });
     }
 
     fn wrong(&mut self, expected: &'static str, node: &Node) -> Value {

@@ -170,8 +170,7 @@ impl Walk<'_> {
         let is_field = field
             .is_some_and(|field| field.shape == Shape::Struct && field.fields.contains_key(key));
         if is_field {
-            let place = self.place();
-            self.warnings.push(format!("{place}: nothing to delete"));
+            self.warning(|walk| format!("{}: nothing to delete", walk.place()));
         } else {
             self.problem(|place| Error::NothingToDelete { place });
         }
@@ -248,7 +247,7 @@ impl Walk<'_> {
         let line = self.at(index, |walk| walk.place()).line;
         let selector = format!("[{key}={wanted}]");
         let place = self.at(selector.as_str(), |walk| walk.place());
-        self.problems.push(Error::NothingToDelete {
+        self.problem(|_| Error::NothingToDelete {
             place: Place { line, ..place },
         });
     }

@@ -9,7 +9,7 @@ use super::conflicts::Claims;
 use super::delete::{self, DIRECTIVE, is_directive};
 use super::documents::{self, Identity, Positions, identity, is_nothing};
 use super::merge::kept;
-use super::walk::Walk;
+use super::walk::{Walk, append};
 use crate::schema::{Field, MAIN};
 use crate::yaml::{Kind, Node, Stream};
 use crate::{Error, Place};
@@ -37,7 +37,7 @@ pub(super) fn apply(
 ) -> Result<(), Vec<Error>> {
     let mut problems = Vec::new();
     if settings.compat {
-        problems.extend(refused_configuration(stream, settings));
+        append(&mut problems, refused_configuration(stream, settings));
     }
     let changes = read(stream, patch, settings, &mut problems, warnings);
     if !problems.is_empty() {
@@ -65,7 +65,7 @@ pub(super) fn apply(
         let root = root.map(|root| std::mem::replace(root, Node::from(Value::Null)));
         let mut walk = walk(stream, patch, settings, change.index, &change.identity);
         let after = change.apply(root, &mut walk);
-        problems.append(&mut walk.problems);
+        append(&mut problems, walk.problems);
         warnings.append(&mut walk.warnings);
         match (after, target) {
             (After::Kept(root), Some(index)) => {
@@ -90,11 +90,12 @@ pub(super) fn apply(
     for (identity, line) in added {
         if let Some(other) = claims.against(&identity) {
             let document = identity.label();
-            problems.push(Error::Conflict {
+            let conflict = Error::Conflict {
                 document,
                 other,
                 line,
-            });
+            };
+            append(&mut problems, [conflict]);
         }
     }
     match problems.is_empty() {
@@ -138,13 +139,13 @@ fn read(
         let identity = match identity(patch, index, root) {
             Ok(identity) => identity,
             Err(problem) => {
-                problems.push(problem);
+                append(problems, [problem]);
                 continue;
             }
         };
         let mut walk = walk(stream, patch, settings, index, &identity);
         let change = Change::read(root, index, identity, &mut walk);
-        problems.append(&mut walk.problems);
+        append(problems, walk.problems);
         warnings.append(&mut walk.warnings);
         let is_doubled = change.has_rest && !with_rest.insert(change.identity.clone());
         if settings.compat && is_doubled && settings.refuses_doubles() {
@@ -180,13 +181,16 @@ fn refused_configuration(stream: &Stream, settings: &Settings) -> Vec<Error> {
                     line: walk.place().line,
                 }));
                 Change::read(root, index, identity, &mut walk);
-                problems.append(&mut walk.problems);
+                append(&mut problems, walk.problems);
             }
-            Err(problem) => problems.push(problem),
+            Err(problem) => append(&mut problems, [problem]),
         }
     }
-    let inside = |source| Error::InConfiguration {
-        source: Box::new(source),
+    let inside = |source| match source {
+        more @ Error::MoreProblems { .. } => more,
+        source => Error::InConfiguration {
+            source: Box::new(source),
+        },
     };
     problems.into_iter().map(inside).collect()
 }
@@ -372,7 +376,7 @@ fn unknown_kind(identity: &Identity, walk: &mut Walk<'_>) {
         line: walk.place().line,
     };
     match schema.is_known() {
-        true => walk.problems.push(error),
-        false => walk.warnings.push(error.to_string()),
+        true => append(&mut walk.problems, [error]),
+        false => walk.warning(|_| error.to_string()),
     }
 }

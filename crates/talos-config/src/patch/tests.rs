@@ -607,3 +607,23 @@ fn a_patch_of_many_documents_finds_each_and_adds_and_deletes_others() {
     let want = read_documents(&format!("machine: {{type: worker}}\n{links}")).unwrap();
     assert!(read_documents(&patched.text).unwrap() == want);
 }
+
+#[test]
+fn long_lists_are_paired_by_name_as_short_ones_are() {
+    let list = |names: std::ops::Range<usize>, mtu: usize| -> String {
+        names
+            .map(|at| format!("    - interface: eth{at}\n      mtu: {mtu}\n"))
+            .collect()
+    };
+    let head = "machine:\n  network:\n    interfaces:\n";
+    let config = format!("{head}{}", list(0..40, 1400));
+    let twice = "    - interface: eth50\n      dhcp: true\n";
+    let patch = format!("{head}{}{twice}", list(20..60, 1500));
+    let patched = patched(&config, &[&patch], "v1.13.9").unwrap();
+    let rest = list(20..60, 1500).replace(
+        "eth50\n      mtu: 1500\n",
+        "eth50\n      mtu: 1500\n      dhcp: true\n",
+    );
+    let want = format!("{head}{}{rest}", list(0..20, 1400));
+    assert_eq!(read(&patched.text).unwrap(), read(&want).unwrap());
+}

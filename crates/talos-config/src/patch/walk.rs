@@ -8,6 +8,9 @@ use crate::schema::Schema;
 use crate::yaml::{Node, Step, Stream};
 use crate::{Error, Place};
 
+/// How many problems are told one by one.
+const MOST: usize = 1000;
+
 /// A way through one document of a patch: checked, then held against the configuration.
 pub(super) struct Walk<'a> {
     pub(super) schema: Schema,
@@ -51,8 +54,50 @@ impl Walk<'_> {
     }
 
     pub(super) fn problem(&mut self, make: impl FnOnce(Place) -> Error) {
+        if is_full(&self.problems) {
+            return more(&mut self.problems, 1);
+        }
         let place = self.place();
         self.problems.push(make(place));
+    }
+
+    /// Returns whether so much was said already that what comes is only counted.
+    pub(super) fn is_full(&self) -> bool {
+        is_full(&self.problems) || self.warnings.len() >= MOST
+    }
+
+    pub(super) fn warning(&mut self, make: impl FnOnce(&Self) -> String) {
+        match self.warnings.len() {
+            MOST => self.warnings.push("there are more warnings".to_owned()),
+            0..MOST => {
+                let warning = make(self);
+                self.warnings.push(warning);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Adds problems to others, up to as many as are told one by one.
+pub(super) fn append(problems: &mut Vec<Error>, others: impl IntoIterator<Item = Error>) {
+    for other in others {
+        match other {
+            Error::MoreProblems { count } => more(problems, count),
+            _ if is_full(problems) => more(problems, 1),
+            other => problems.push(other),
+        }
+    }
+}
+
+fn is_full(problems: &[Error]) -> bool {
+    problems.len() >= MOST
+}
+
+/// Counts problems that are not told.
+fn more(problems: &mut Vec<Error>, number: usize) {
+    match problems.last_mut() {
+        Some(Error::MoreProblems { count }) => *count += number,
+        _ => problems.push(Error::MoreProblems { count: number }),
     }
 }
 

@@ -165,3 +165,16 @@ fn the_fields_are_those_of_the_version_that_is_installed() {
         with(new).unwrap();
     }
 }
+
+#[test]
+fn of_very_many_problems_the_first_thousand_are_told_and_the_rest_counted() {
+    let unknown: String = (0..2500).map(|at| format!("  k{at}: 1\n")).collect();
+    let patch = format!("machine:\n{unknown}");
+    let error = patched("machine: {type: worker}\n", &[&patch], "v1.13.9").unwrap_err();
+    let text = error.source().unwrap().to_string();
+    assert!(text.starts_with("2500 problems\n"));
+    let lines: Vec<&str> = text.lines().skip(1).collect();
+    assert_eq!(lines.len(), 1001);
+    assert!(lines[999].contains("machine.k999"), "{}", lines[999]);
+    assert_eq!(lines[1000], "  and 1500 more");
+}
