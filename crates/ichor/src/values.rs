@@ -1,4 +1,4 @@
-//! Values as Go programs spell them: durations such as `1m30s` and booleans such as `--flag=false`.
+//! Values as Go programs spell them, durations such as `1m30s` and booleans such as `--flag=false`, and versions.
 
 use std::time::Duration;
 
@@ -52,6 +52,47 @@ pub(crate) fn boolean(text: &str) -> Result<bool, String> {
     }
 }
 
+/// Accepts a version of Talos: `1.13`, `v1.13`, `v1.13.9` or `v1.13.0-rc.1`.
+pub(crate) fn talos_version(text: &str) -> Result<String, String> {
+    match is_version(text) {
+        true => Ok(text.to_owned()),
+        false => Err(format!(
+            "{text:?} is not a Talos version such as 1.13, v1.13.9 or v1.13.0-rc.1"
+        )),
+    }
+}
+
+/// Accepts a version of Talos, or nothing, which talosctl takes for the newest one.
+pub(crate) fn talos_version_if_any(text: &str) -> Result<String, String> {
+    match text {
+        "" => Ok(String::new()),
+        _ => talos_version(text),
+    }
+}
+
+fn is_version(text: &str) -> bool {
+    let plain = text.strip_prefix('v').unwrap_or(text);
+    let (numbers, suffix) = match plain.split_once('-') {
+        Some((numbers, suffix)) => (numbers, Some(suffix)),
+        None => (plain, None),
+    };
+    let is_number = |number: &str| {
+        number.bytes().all(|byte| byte.is_ascii_digit())
+            && (number == "0" || !number.starts_with('0'))
+            && number.parse::<u32>().is_ok()
+    };
+    let is_identifier = |part: &str| {
+        let good = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+        !part.is_empty() && part.bytes().all(good)
+    };
+    let count = numbers.split('.').count();
+    numbers.split('.').all(is_number)
+        && match suffix {
+            Some(suffix) => count == 3 && suffix.split('.').all(is_identifier),
+            None => matches!(count, 2 | 3),
+        }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,6 +132,46 @@ mod tests {
         assert_eq!(boolean("T"), Ok(true));
         assert_eq!(boolean("0"), Ok(false));
         assert!(boolean("yes").is_err());
+    }
+
+    #[test]
+    fn versions_of_talos_are_told_from_other_words() {
+        for good in [
+            "1.13",
+            "v1.13",
+            "1.13.9",
+            "v1.13.9",
+            "v1.13.0-rc.1",
+            "v1.14.0-alpha.2-12-g0a1b2c3",
+            "v2.0",
+        ] {
+            assert_eq!(talos_version(good).as_deref(), Ok(good));
+        }
+        for bad in [
+            "",
+            "v",
+            "1",
+            "nonsense",
+            "latest",
+            "1.13.banana",
+            "v1.13.9+abc",
+            "v1.13-rc.1",
+            "v1.13.0-",
+            "v1.13.0-rc..1",
+            "1.13.9.1",
+            "1..9",
+            "1.+3",
+            "vv1.13",
+            "V1.13",
+            " 1.13",
+            "1.013",
+            "1.99999999999",
+            "1.13.9@sha256:00",
+        ] {
+            assert!(talos_version(bad).is_err(), "{bad}");
+        }
+        assert_eq!(talos_version_if_any("").as_deref(), Ok(""));
+        assert!(talos_version_if_any("x").is_err());
     }
 
     proptest! {

@@ -181,6 +181,35 @@ fn standard_input_is_read_and_what_is_no_config_is_an_error() {
 }
 
 #[test]
+fn a_version_that_is_none_is_refused_by_every_command_that_takes_one() {
+    let home = Home::new();
+    home.file("cp.yaml", CONFIG);
+    let commands: [&[&str]; 6] = [
+        &["validate", "-c", "cp.yaml", "-m", "metal"],
+        &["machineconfig", "patch", "cp.yaml"],
+        &["machineconfig", "diff", "cp.yaml", "cp.yaml"],
+        &["machineconfig", "gen", "a", "https://10.5.0.2:6443"],
+        &["gen", "config", "a", "https://10.5.0.2:6443"],
+        &["gen", "secrets"],
+    ];
+    for command in commands {
+        for wrong in ["nonsense", "1.13.banana", "v1.13.9+abc"] {
+            let ran = home.run(&[command, &["--talos-version", wrong]].concat());
+            assert_eq!(ran.code, Some(2), "{ran:?}");
+            for part in ["--talos-version", wrong, "is not a Talos version"] {
+                assert!(ran.stderr.contains(part), "{part}: {ran:?}");
+            }
+        }
+    }
+    for command in &commands[..3] {
+        for right in ["1.13", "v1.13", "v1.13.9", "v1.13.0-rc.1"] {
+            let ran = home.run(&[command, &["--talos-version", right][..]].concat());
+            assert_eq!(ran.code, Some(0), "{ran:?}");
+        }
+    }
+}
+
+#[test]
 fn secrets_stay_out_of_what_is_printed() {
     let token = CONFIG
         .lines()

@@ -7,6 +7,7 @@ use super::patch::input;
 use crate::error::{Code, Error, Outcome};
 use crate::output::OutputArgs;
 use crate::session::Session;
+use crate::values;
 
 /// Validate a machine config
 ///
@@ -26,7 +27,7 @@ pub(crate) struct Args {
     #[arg(long)]
     strict: bool,
     /// Hold the config against this version of Talos
-    #[arg(long, value_name = "VERSION", value_parser = version)]
+    #[arg(long, value_name = "VERSION", value_parser = values::talos_version)]
     talos_version: Option<String>,
     #[command(flatten)]
     output: OutputArgs,
@@ -183,16 +184,5 @@ fn mode(text: &str) -> Result<Mode, String> {
         "cloud" => Ok(Mode::Cloud),
         "container" => Ok(Mode::Container),
         _ => Err(format!("`{text}` is none of metal, cloud, container")),
-    }
-}
-
-/// Accepts a version such as `v1.13.9` or `1.13`.
-fn version(text: &str) -> Result<String, String> {
-    let plain = text.strip_prefix('v').unwrap_or(text);
-    let mut parts = plain.split('.');
-    let number = |part: Option<&str>| part.is_some_and(|part| part.parse::<u32>().is_ok());
-    match number(parts.next()) && number(parts.next()) {
-        true => Ok(text.to_owned()),
-        false => Err(format!("`{text}` is no version such as v1.13.9 or 1.13")),
     }
 }

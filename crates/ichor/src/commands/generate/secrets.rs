@@ -12,6 +12,7 @@ use crate::error::{Error, Outcome};
 use crate::files;
 use crate::output::Format;
 use crate::session::Session;
+use crate::values;
 
 /// Generate the secrets bundle of a cluster
 #[derive(Debug, clap::Args)]
@@ -20,7 +21,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE", default_value = "secrets.yaml")]
     output_file: PathBuf,
     /// Talos version that the cluster starts with, such as v1.13; the newest that is known if not given
-    #[arg(long, value_name = "VERSION", default_value = "")]
+    #[arg(long, value_name = "VERSION", default_value = "", value_parser = values::talos_version_if_any)]
     talos_version: String,
     /// Take the secrets out of this machine config of a control plane, - for standard input
     #[arg(long, value_name = "FILE", conflicts_with = "from_kubernetes_pki")]

@@ -10,6 +10,7 @@ use talos_config::compare;
 use crate::error::{Code, Error, Outcome};
 use crate::output::OutputArgs;
 use crate::session::Session;
+use crate::values;
 
 pub(crate) use patches::PatchesData;
 pub(crate) use show::DiffData;
@@ -37,7 +38,7 @@ pub(crate) struct Args {
     #[arg(long)]
     json_patch: bool,
     /// Read the configs as this Talos version does; otherwise that of the node, of A's installer, or the newest
-    #[arg(long, value_name = "VERSION")]
+    #[arg(long, value_name = "VERSION", value_parser = values::talos_version)]
     talos_version: Option<String>,
     #[command(flatten)]
     output: OutputArgs,

@@ -11,6 +11,7 @@ use crate::error::{Error, Outcome};
 use crate::files::{self, Access};
 use crate::output::Format;
 use crate::session::Session;
+use crate::values;
 
 /// Patch a machine config in a file
 ///
@@ -29,7 +30,7 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
     /// Allow what this Talos version knows, such as v1.13; if not given, the version of the config's installer image, else
     /// the newest that is known
-    #[arg(long, value_name = "VERSION")]
+    #[arg(long, value_name = "VERSION", value_parser = values::talos_version)]
     talos_version: Option<String>,
     /// The document that JSON Patches change, as KIND or KIND/NAME; the main one if not given
     #[arg(long, value_name = "KIND[/NAME]")]
