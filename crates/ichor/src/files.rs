@@ -27,6 +27,9 @@ pub(crate) fn is_stdout(path: &Path) -> bool {
     path == Path::new("-")
 }
 
+/// How the names of temporary files begin.
+const TEMPORARY: &str = ".ichor-";
+
 /// Reads a text file.
 pub(crate) fn read(path: &Path) -> Result<String, Error> {
     let unreadable = |error: std::io::Error| {
@@ -58,12 +61,24 @@ pub(crate) fn write(path: &Path, content: &[u8], access: Access) -> Result<(), E
 }
 
 /// Writes several files: none of them changes before all of them could be written beside where they go.
+///
+/// What then still can fail is a rename, or writing into a pipe or device. The files before it stay written, and the
+/// error names them.
 pub(crate) fn write_all(files: &[(&Path, &[u8])], access: Access) -> Result<(), Error> {
     let prepared = files
         .iter()
         .map(|(path, content)| Prepared::new(path, content, access))
         .collect::<Result<Vec<_>, _>>()?;
-    prepared.into_iter().try_for_each(Prepared::finish)
+    let mut written: Vec<String> = Vec::new();
+    for prepared in prepared {
+        let name = prepared.path.display().to_string();
+        prepared.finish().map_err(|error| match &written[..] {
+            [] => error,
+            written => error.hint(format!("written before it failed: {}", written.join(", "))),
+        })?;
+        written.push(name);
+    }
+    Ok(())
 }
 
 /// A file whose content is on disk already, under another name.
@@ -106,11 +121,8 @@ impl<'a> Way<'a> {
         }
         let folder = folder_of(&target);
         make_folder(folder, access)?;
-        let mut temporary = tempfile::Builder::new()
-            .prefix(".ichor-")
-            .tempfile_in(folder)?;
+        let mut temporary = make_file(folder, &target, access)?;
         temporary.write_all(content)?;
-        set_mode(temporary.as_file(), &target, access)?;
         temporary.as_file().sync_all()?;
         Ok(Self::Rename(temporary, target))
     }
@@ -175,20 +187,46 @@ fn make_folder(folder: &Path, _access: Access) -> std::io::Result<()> {
     std::fs::create_dir_all(folder)
 }
 
+/// Makes a temporary file with the mode that the target is to have.
 #[cfg(unix)]
-fn set_mode(file: &File, target: &Path, access: Access) -> std::io::Result<()> {
+fn make_file(
+    folder: &Path,
+    target: &Path,
+    access: Access,
+) -> std::io::Result<tempfile::NamedTempFile> {
+    use std::fs::Permissions;
     use std::os::unix::fs::PermissionsExt;
-    let mode = match access {
-        Access::Owner => 0o600,
+    let existing = match access {
+        Access::Owner => Some(0o600),
         Access::Everyone => std::fs::metadata(target)
-            .map_or(0o644, |existing| existing.permissions().mode() & 0o777),
+            .ok()
+            .map(|existing| existing.permissions().mode() & 0o777),
     };
-    file.set_permissions(std::fs::Permissions::from_mode(mode))
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(TEMPORARY);
+    match existing {
+        Some(mode) => {
+            let file = builder.tempfile_in(folder)?;
+            file.as_file()
+                .set_permissions(Permissions::from_mode(mode))?;
+            Ok(file)
+        }
+        // The system takes the umask off.
+        None => builder
+            .permissions(Permissions::from_mode(0o666))
+            .tempfile_in(folder),
+    }
 }
 
 #[cfg(not(unix))]
-fn set_mode(_file: &File, _target: &Path, _access: Access) -> std::io::Result<()> {
-    Ok(())
+fn make_file(
+    folder: &Path,
+    _target: &Path,
+    _access: Access,
+) -> std::io::Result<tempfile::NamedTempFile> {
+    tempfile::Builder::new()
+        .prefix(TEMPORARY)
+        .tempfile_in(folder)
 }
 
 #[cfg(test)]
@@ -212,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_files_all_are_written_or_none() {
+    fn of_several_files_none_is_written_if_one_cannot_be_prepared() {
         let folder = tempfile::tempdir().unwrap();
         let (one, two) = (folder.path().join("one"), folder.path().join("two"));
         let below = one.join("a file is no folder");
@@ -226,6 +264,30 @@ mod tests {
         assert_eq!(std::fs::read(&two).unwrap(), b"2");
         let names = std::fs::read_dir(folder.path()).unwrap().count();
         assert_eq!(names, 2, "no temporary file is left");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn what_was_written_before_a_late_failure_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = ["one", "two", "three"].map(|name| folder.path().join(name));
+        let full = Path::new("/dev/full");
+        let files: [(&Path, &[u8]); 4] = [
+            (&paths[0], b"1"),
+            (&paths[1], b"2"),
+            (full, b"x"),
+            (&paths[2], b"3"),
+        ];
+        let error = write_all(&files, Access::Owner).unwrap_err();
+        assert_eq!(error.to_string(), "failed to write /dev/full");
+        let names = format!("{}, {}", paths[0].display(), paths[1].display());
+        assert_eq!(
+            error.details().hint,
+            Some(format!("written before it failed: {names}"))
+        );
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+        let error = write_all(&files[2..], Access::Owner).unwrap_err();
+        assert_eq!(error.details().hint, None);
     }
 
     #[test]

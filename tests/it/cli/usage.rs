@@ -58,6 +58,27 @@ fn completion_scripts_and_manual_pages_come_from_the_definitions() {
 }
 
 #[test]
+fn a_new_file_that_is_no_secret_has_the_mode_that_the_umask_leaves() {
+    use std::os::unix::fs::PermissionsExt;
+    for (umask, mode, folder_mode) in [("027", 0o640, 0o750), ("002", 0o664, 0o775)] {
+        let home = Home::new();
+        let script = format!("umask {umask} && exec \"$0\" man --dir pages");
+        let ran = std::process::Command::new("sh")
+            .args(["-c", &script, env!("CARGO_BIN_EXE_ichor")])
+            .env("HOME", home.path())
+            .current_dir(home.path())
+            .output()
+            .unwrap();
+        assert!(ran.status.success(), "{ran:?}");
+        let folder = home.path().join("pages");
+        for (path, expected) in [(folder.join("ichor.1"), mode), (folder, folder_mode)] {
+            let found = std::fs::metadata(&path).unwrap().permissions().mode();
+            assert_eq!(found & 0o777, expected, "{}", path.display());
+        }
+    }
+}
+
+#[test]
 fn a_closed_pipe_ends_quietly() {
     let home = Home::new();
     let mut child = home

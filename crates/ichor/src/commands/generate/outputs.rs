@@ -1,4 +1,4 @@
-//! Where generated texts go: files that are all written or none, or standard output.
+//! Where generated texts go: files, none of which is touched before all are prepared, or standard output.
 
 use std::path::{Path, PathBuf};
 
