@@ -202,7 +202,9 @@ fn wrong_words_are_refused() {
 /// What openssl prints of a certificate.
 fn openssl(home: &Home, name: &str, pem: &str) -> String {
     let path = home.file(name, pem);
-    let args = ["x509", "-noout", "-text", "-in", &path];
+    // How names are spelled depends on the version of openssl otherwise.
+    let names = ["-nameopt", "RFC2253"];
+    let args = [&["x509", "-noout", "-text", "-in", &path][..], &names].concat();
     let output = Command::new("openssl").args(args).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout).unwrap()
@@ -226,14 +228,14 @@ fn openssl_finds_the_parameters_of_talos() {
         (
             "os",
             &secrets.os,
-            "O = talos",
+            "O=talos",
             "ED25519",
             "ED25519 PRIVATE KEY",
         ),
         (
             "k8s",
             &secrets.kubernetes,
-            "O = kubernetes",
+            "O=kubernetes",
             "ecdsa-with-SHA256",
             "EC PRIVATE KEY",
         ),
@@ -247,7 +249,7 @@ fn openssl_finds_the_parameters_of_talos() {
         (
             "etcd",
             &secrets.etcd,
-            "O = etcd",
+            "O=etcd",
             "ecdsa-with-SHA256",
             "EC PRIVATE KEY",
         ),
@@ -301,7 +303,7 @@ fn openssl_verifies_the_administrator() {
     let leaf = credentials.identity.unwrap().chain.remove(0);
     let text = openssl(&home, "admin.crt", &leaf.pem());
     for expected in [
-        "Subject: O = os:admin\n",
+        "Subject: O=os:admin\n",
         "Not Before: Nov 29 12:00:00 2026 GMT",
         "Not After : Nov 29 12:00:00 2027 GMT",
         "X509v3 Key Usage: critical\n                Digital Signature\n",
@@ -333,4 +335,37 @@ fn openssl_verifies_the_administrator() {
         .output()
         .unwrap();
     assert!(verified.status.success(), "{verified:?}");
+}
+
+#[test]
+fn a_certificate_that_outlives_its_authority_is_warned_of() {
+    let home = Home::new();
+    for args in [
+        "gen ca --organization acme --hours 1",
+        "gen key --name k",
+        "gen csr --key k.key --ip 10.5.0.9",
+        "gen crt --name short --ca acme --csr k.csr --hours 1",
+    ] {
+        let ran = at(&home, args);
+        assert_eq!(
+            (ran.code, ran.stderr.contains("warning")),
+            (Some(0), false),
+            "{ran:?}"
+        );
+    }
+    let ran = at(
+        &home,
+        "gen crt --name long --ca acme --csr k.csr --hours 1000",
+    );
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let (ca, leaf) = (
+        certificate(&home, "acme.crt"),
+        certificate(&home, "long.crt"),
+    );
+    let warning = format!(
+        "warning: the certificate is valid until {}, but its authority acme.crt only until {}\n",
+        leaf.not_after(),
+        ca.not_after()
+    );
+    assert!(ran.stderr.starts_with(&warning), "{ran:?}");
 }
