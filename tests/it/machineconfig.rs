@@ -6,3 +6,4 @@ pub(crate) mod generator;
 mod lossless;
 mod migrate;
 mod validate;
+mod written;
