@@ -349,7 +349,11 @@ impl<'a> Work<'a> {
 fn existing(stream: &Stream) -> HashMap<(String, String), (usize, &Node)> {
     let mut found = HashMap::new();
     for (index, node) in stream.roots().enumerate() {
-        let text = |key| node.get(key).and_then(|value| value.as_str());
+        // A name such as 5 is text too.
+        let text = |key| {
+            let value = node.get(key).filter(|value| !value.is_null())?;
+            value.as_str().or_else(|| stream.written(value))
+        };
         if let Some(kind) = text("kind") {
             for name in ["", text("name").unwrap_or_default()] {
                 found

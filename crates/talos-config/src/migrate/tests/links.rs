@@ -472,3 +472,23 @@ fn a_selected_device_gets_an_alias() {
         "#]],
     );
 }
+
+#[test]
+fn documents_are_found_by_names_that_read_as_numbers() {
+    refuses(
+        "machine:
+    network:
+        interfaces:
+            - interface: 0x5
+              mtu: 1400
+---
+apiVersion: v1alpha1
+kind: LinkConfig
+name: 0x5
+mtu: 1500
+",
+        expect![[r#"
+            line 5: machine.network.interfaces[0].mtu: `mtu` of LinkConfig/0x5 at line 10 says otherwise
+        "#]],
+    );
+}
