@@ -26,7 +26,7 @@ impl<'a> Builder<'a> {
             let at = item.span.start;
             let is_word = self.is_word(&item) && self.skip_blank(cursor) == at;
             let (key, merge) = self.key(item)?;
-            keys.add(self, &key, merge, at)?;
+            keys.check(self, &children, (&key, merge), at)?;
             let colon = self.skip_spaces(self.last);
             if !is_word || self.text.as_bytes().get(colon) != Some(&b':') {
                 return self.opaque_mapping(children, (key, merge), keys, from);
@@ -140,7 +140,7 @@ impl<'a> Builder<'a> {
                     }
                     let at = item.span.start;
                     let key = self.key(item)?;
-                    keys.add(self, &key.0, key.1, at)?;
+                    keys.check(self, &entries, (&key.0, key.1), at)?;
                     key
                 }
             };

@@ -167,19 +167,32 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// The keys of a mapping so far.
+/// The keys of a large mapping so far.
 #[derive(Default)]
 pub(super) struct Keys(HashSet<String>);
 
+/// Up to how many entries looking through them is faster than keeping a set.
+const FEW: usize = 16;
+
 impl Keys {
-    pub(super) fn add(
+    /// Refuses a key that one of the entries before has.
+    pub(super) fn check(
         &mut self,
         builder: &Builder<'_>,
-        key: &str,
-        merge: bool,
+        before: &[Child],
+        (key, merge): (&str, bool),
         at: usize,
     ) -> Result<(), Error> {
-        if merge || self.0.insert(key.to_owned()) {
+        let is_known = if before.len() < FEW {
+            before.iter().any(|child| !child.merge && child.key == key)
+        } else {
+            if self.0.is_empty() {
+                let own = before.iter().filter(|child| !child.merge);
+                self.0.extend(own.map(|child| child.key.clone()));
+            }
+            !merge && !self.0.insert(key.to_owned())
+        };
+        if merge || !is_known {
             return Ok(());
         }
         let start = builder.line_start(at);

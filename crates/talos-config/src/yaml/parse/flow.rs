@@ -30,7 +30,7 @@ impl Builder<'_> {
             let (name, item) = if is_mapping {
                 opaque |= !self.is_word(&item) || self.skip_blank(cursor) != at;
                 (child.key, child.merge) = self.key(item)?;
-                keys.add(self, &child.key, child.merge, at)?;
+                keys.check(self, &children, (&child.key, child.merge), at)?;
                 let colon = self.skip_blank(self.last);
                 let has_colon = self.text.as_bytes().get(colon) == Some(&b':');
                 let end = if has_colon { colon + 1 } else { self.last };
