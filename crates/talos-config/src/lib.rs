@@ -3,6 +3,7 @@
 pub mod compare;
 pub mod diff;
 mod error;
+mod facts;
 pub mod generate;
 pub mod kubeconfig;
 pub mod machine;

@@ -1,5 +1,7 @@
 //! Validation, held against the judgements of the official tool and against configurations that are fine.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;

@@ -1,5 +1,7 @@
 //! What Talos versions have: which fields of the main document have a document instead, and what documents imply.
 
+pub(super) use crate::facts::{CONTROL_PLANE_ONLY, LINKS};
+
 /// A Talos version that configurations are moved to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Target {
@@ -88,36 +90,6 @@ pub(super) const DEPRECATED: &[(&[&str], u8)] = &[
     (&["cluster", "inlineManifests"], 14),
     (&["cluster", "allowSchedulingOnMasters"], 14),
     (&["cluster", "allowSchedulingOnControlPlanes"], 14),
-];
-
-/// The kinds that only control plane nodes may have.
-pub(super) const CONTROL_PLANE_ONLY: &[&str] = &[
-    "KubeAPIServerConfig",
-    "KubeAdmissionControlConfig",
-    "KubeAggregatorCAConfig",
-    "KubeAuditPolicyConfig",
-    "KubeAuthenticationConfig",
-    "KubeAuthorizerConfig",
-    "KubeControllerManagerConfig",
-    "KubeCoreDNSConfig",
-    "KubeEtcdEncryptionConfig",
-    "KubeFlannelCNIConfig",
-    "KubeProxyConfig",
-    "KubeSchedulerConfig",
-    "KubeServiceAccountConfig",
-    "KubeTalosAPIAccessConfig",
-];
-
-/// The kinds that make a link, of which no two may have one name.
-pub(super) const LINKS: &[&str] = &[
-    "BondConfig",
-    "BridgeConfig",
-    "DummyLinkConfig",
-    "LinkConfig",
-    "VLANConfig",
-    "VRFConfig",
-    "VethConfig",
-    "WireguardConfig",
 ];
 
 /// The order in which new documents are written.

@@ -3,23 +3,8 @@
 use std::collections::HashMap;
 
 use super::documents::{Identity, known};
+use crate::facts::RIVALS;
 use crate::yaml::{Node, Stream};
-
-/// Kinds that describe the same thing in different ways.
-const RIVALS: [&[&str]; 3] = [
-    &[
-        "BondConfig",
-        "BridgeConfig",
-        "DummyLinkConfig",
-        "LinkConfig",
-        "VLANConfig",
-        "VRFConfig",
-        "VethConfig",
-        "WireguardConfig",
-    ],
-    &["HCloudVIPConfig", "Layer2VIPConfig"],
-    &["ExistingVolumeConfig", "UserVolumeConfig"],
-];
 
 /// The names that documents of a configuration claim.
 pub(super) struct Claims {

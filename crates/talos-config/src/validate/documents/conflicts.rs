@@ -2,34 +2,16 @@
 
 use std::collections::HashMap;
 
+use crate::facts::RIVALS;
 use crate::validate::at::{At, Document};
 use crate::validate::sink::Sink;
 use crate::validate::target::Context;
-
-/// Kinds of links.
-const LINKS: [&str; 8] = [
-    "BondConfig",
-    "BridgeConfig",
-    "DummyLinkConfig",
-    "LinkConfig",
-    "VLANConfig",
-    "VRFConfig",
-    "VethConfig",
-    "WireguardConfig",
-];
-
-/// Kinds of which one name can belong to one document only.
-const FAMILIES: [&[&str]; 3] = [
-    &LINKS,
-    &["HCloudVIPConfig", "Layer2VIPConfig"],
-    &["ExistingVolumeConfig", "UserVolumeConfig"],
-];
 
 /// Reports documents of related kinds with the same name.
 pub(super) fn check(documents: &[Document<'_>], context: &Context<'_>, sink: &mut Sink<'_>) {
     let mut owners: HashMap<(usize, String), &Document<'_>> = HashMap::new();
     let family = |document: &Document<'_>| {
-        FAMILIES
+        RIVALS
             .iter()
             .position(|kinds| kinds.contains(&document.kind))
     };

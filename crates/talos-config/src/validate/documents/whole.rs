@@ -3,28 +3,11 @@
 use std::collections::HashMap;
 
 use super::items;
+use crate::facts::CONTROL_PLANE_ONLY;
 use crate::validate::Mode;
 use crate::validate::at::{At, Document};
 use crate::validate::sink::Sink;
 use crate::validate::target::Context;
-
-/// Kinds that only a control plane has a use for.
-const CONTROL_PLANE: [&str; 14] = [
-    "KubeAPIServerConfig",
-    "KubeAdmissionControlConfig",
-    "KubeAggregatorCAConfig",
-    "KubeAuditPolicyConfig",
-    "KubeAuthenticationConfig",
-    "KubeAuthorizerConfig",
-    "KubeControllerManagerConfig",
-    "KubeCoreDNSConfig",
-    "KubeEtcdEncryptionConfig",
-    "KubeFlannelCNIConfig",
-    "KubeProxyConfig",
-    "KubeSchedulerConfig",
-    "KubeServiceAccountConfig",
-    "KubeTalosAPIAccessConfig",
-];
 
 /// The label of nodes that are control planes.
 const ROLE: &str = "node-role.kubernetes.io/control-plane";
@@ -213,7 +196,8 @@ impl<'a> Whole<'a> {
         }
         if !control_plane {
             let documents = self.documents.iter();
-            for document in documents.filter(|document| CONTROL_PLANE.contains(&document.kind)) {
+            for document in documents.filter(|document| CONTROL_PLANE_ONLY.contains(&document.kind))
+            {
                 sink.error(
                     "control-plane-only",
                     &document.root(),
