@@ -144,6 +144,13 @@ pub(super) fn run_crt(args: &Crt, force: bool, session: &mut Session) -> Result<
     let certificate = authority
         .sign_leaf(&leaf, request.public_key_info(), now(session)?)
         .map_err(|error| unusable("the certificate cannot be made", &error))?;
+    if certificate.not_after() > authority.certificate().not_after() {
+        session.output.warn(&format!(
+            "the certificate is valid until {}, but its authority {crt} only until {}",
+            certificate.not_after(),
+            authority.certificate().not_after()
+        ));
+    }
     let made = vec![Output::new("certificate", path, certificate.pem())];
     outputs::write(made, force, session)
 }
