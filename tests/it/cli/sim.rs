@@ -71,3 +71,25 @@ fn a_version_that_cannot_be_simulated_is_refused() {
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(ran.stderr.contains("v1.13.9"), "{ran:?}");
 }
+
+#[test]
+fn the_talosconfig_of_given_machine_configs_is_not_overwritten() {
+    let home = Home::new();
+    let dir = home.path().join("cluster");
+    home.file("cluster/talosconfig", "context: mine\n");
+    home.file(
+        "cluster/controlplane.yaml",
+        "machine: {type: controlplane}\n",
+    );
+    std::os::unix::fs::symlink("cluster", home.path().join("link")).unwrap();
+    for folder in ["cluster", "./cluster/../cluster", "link"] {
+        let ran = home.run(&["sim", "up", "--config-dir", "cluster", "--dir", folder]);
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert_eq!(
+            ran.stderr,
+            "error: cluster/talosconfig would be read and then overwritten\n  hint: choose another folder with --dir, or leave it out for a temporary one\n"
+        );
+    }
+    let kept = std::fs::read_to_string(dir.join("talosconfig")).unwrap();
+    assert_eq!(kept, "context: mine\n");
+}

@@ -112,6 +112,9 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
         (None, Some(temporary)) => temporary.path().to_owned(),
         (None, None) => PathBuf::new(),
     };
+    if let Some(dir) = &up.config_dir {
+        keep_talosconfig(dir, &folder)?;
+    }
     let given = up
         .config_dir
         .as_deref()
@@ -156,6 +159,21 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
         }
     })?;
     Ok(Outcome::Done)
+}
+
+/// Refuses to write the cluster's talosconfig over the one that the machine configs came with.
+fn keep_talosconfig(config_dir: &Path, folder: &Path) -> Result<(), Error> {
+    let real = |folder: &Path| std::fs::canonicalize(folder.join("talosconfig")).ok();
+    let given = real(config_dir);
+    if given.is_none() || given != real(folder) {
+        return Ok(());
+    }
+    let message = format!(
+        "{} would be read and then overwritten",
+        config_dir.join("talosconfig").display()
+    );
+    Err(Error::new(Code::Usage, message)
+        .hint("choose another folder with --dir, or leave it out for a temporary one"))
 }
 
 fn not_started(error: talos_sim::Error) -> Error {
