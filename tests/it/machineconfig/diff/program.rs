@@ -238,3 +238,25 @@ fn standard_input_is_one_side() {
     assert_eq!(ran.code, Some(3), "{ran:?}");
     assert!(ran.stdout.contains("9000 -> 1500"), "{ran:?}");
 }
+
+#[test]
+fn a_secret_that_is_a_key_is_masked_too() {
+    const TOKEN: &str = "aaaaaa.bbbbbbbbbbbbbbbb";
+    let (home, a, _) = files();
+    let labels =
+        format!("    nodeLabels: {{k: x-{TOKEN}-y, {TOKEN}: v, n-{TOKEN}: [{{{TOKEN}: 1}}]}}\n");
+    let b = A.replace("    network:\n", &format!("{labels}    network:\n"));
+    let b = home.file("labels.yaml", &b);
+    for format in ["table", "json", "yaml", "ndjson"] {
+        let ran = home.run(&["mc", "diff", &a, &b, "-o", format]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(!ran.stdout.contains(TOKEN), "{ran:?}");
+    }
+    let data = home.run(&["mc", "diff", &a, &b, "-o", "json"]).json();
+    assert_eq!(
+        data["changes"][0]["new"],
+        serde_json::json!({"k": "x-******-y", "******": "v", "n-******": [{"******": 1}]})
+    );
+    let shown = home.run(&["mc", "diff", &a, &b, "-o", "json", "--show-secrets"]);
+    assert_eq!(shown.json()["changes"][0]["new"][TOKEN], "v");
+}

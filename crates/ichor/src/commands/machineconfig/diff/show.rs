@@ -1,13 +1,14 @@
 //! The differences, for people and for programs.
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use talos_config::compare::Change;
 use talos_config::mask;
 use talos_config::yaml::Step;
 
 use super::sides::Side;
 use crate::error::Error;
+use crate::masker::Masker;
 use crate::output::columns;
 use crate::session::Session;
 
@@ -58,11 +59,16 @@ pub(super) fn print(
 ) -> Result<(), Error> {
     let output = &mut session.output;
     let shown = output.shows_secrets();
+    let masker = output.masker();
+    let hide = |steps: &[Step], value: &Value| match shown {
+        true => value.clone(),
+        false => with_masked_keys(masked(steps, value), &masker),
+    };
     let data = DiffData {
         first: first.name.clone(),
         second: second.name.clone(),
         different: !changes.is_empty(),
-        changes: changes.iter().map(|change| data(change, shown)).collect(),
+        changes: changes.iter().map(|change| data(change, &hide)).collect(),
     };
     if output.data(&data)? {
         return Ok(());
@@ -85,14 +91,8 @@ pub(super) fn print(
     output.table(&table)
 }
 
-fn data(change: &Change, shown: bool) -> ChangeData {
-    let value = |value: &Option<Value>| {
-        let value = value.as_ref()?;
-        Some(match shown {
-            true => value.clone(),
-            false => masked(&change.steps, value),
-        })
-    };
+fn data(change: &Change, hide: &dyn Fn(&[Step], &Value) -> Value) -> ChangeData {
+    let value = |value: &Option<Value>| value.as_ref().map(|value| hide(&change.steps, value));
     ChangeData {
         document: change.document.clone(),
         path: change.path.clone(),
@@ -127,6 +127,28 @@ fn masked(steps: &[Step], value: &Value) -> Value {
         }
     }
     found.clone()
+}
+
+/// Masks the keys that are, or hold, what is secret elsewhere; of equal ones none is lost.
+fn with_masked_keys(value: Value, masker: &Masker) -> Value {
+    match value {
+        Value::Object(map) => {
+            let mut masked = Map::with_capacity(map.len());
+            for (key, value) in map {
+                let mut key = masker.mask(&key);
+                while masked.contains_key(&key) {
+                    key.push('*');
+                }
+                masked.insert(key, with_masked_keys(value, masker));
+            }
+            Value::Object(masked)
+        }
+        Value::Array(items) => {
+            let items = items.into_iter();
+            items.map(|item| with_masked_keys(item, masker)).collect()
+        }
+        value => value,
+    }
 }
 
 /// Says in one line what became of a value.
