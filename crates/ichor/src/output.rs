@@ -63,6 +63,14 @@ pub(crate) fn resource_format(text: &str) -> Result<Format, String> {
     }
 }
 
+/// Reads the formats of commands whose result is a text.
+pub(crate) fn text_format(text: &str) -> Result<Format, String> {
+    match text.parse() {
+        Ok(format @ (Format::Table | Format::Json)) => Ok(format),
+        _ => Err(format!("`{text}` is none of table, json")),
+    }
+}
+
 /// The `-o` flag of commands that print data.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct OutputArgs {

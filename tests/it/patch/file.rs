@@ -277,3 +277,68 @@ fn standard_input_is_for_one_part_of_the_command_line() {
     }
     assert!(!home.path().join("made").exists());
 }
+
+#[test]
+fn what_a_json_patch_adds_and_talos_does_not_decode_is_told() {
+    let home = Home::new();
+    let file = home.file("config.yaml", CONFIG);
+    let patch = r#"[{"op":"add","path":"/machine/nope","value":1}]"#;
+    let ran = home.run(&[
+        "mc",
+        "patch",
+        &file,
+        "-p",
+        patch,
+        "--talos-version",
+        "v1.13.9",
+    ]);
+    done(&ran);
+    assert_eq!(
+        ran.stderr,
+        "warning: machine.nope: no such field in Talos 1.13.9; Talos refuses it\n"
+    );
+    assert!(ran.stdout.contains("    nope: 1\n"), "{ran:?}");
+    let made = ["gen", "config", "c", "https://cp:6443", "-o", "made"];
+    let ran = home.run(&[&made[..], &["--config-patch", patch]].concat());
+    refused(
+        &ran,
+        2,
+        &[
+            "the controlplane config cannot be patched by --config-patch",
+            "machine.nope: no such field",
+        ],
+    );
+    assert!(!home.path().join("made").exists());
+}
+
+#[test]
+fn a_document_is_chosen_for_json_patches_only() {
+    let home = Home::new();
+    let file = home.file("config.yaml", CONFIG);
+    let json = r#"[{"op":"replace","path":"/factor","value":1}]"#;
+    let args = ["mc", "patch", &file, "--document", "WarpDriveConfig", "-p"];
+    done(&home.run(&[&args[..], &[json]].concat()));
+    done(&home.run(&[&args[..], &["machine: {}", "-p", json]].concat()));
+    let ran = home.run(&[&args[..], &["machine: {}"]].concat());
+    refused(
+        &ran,
+        2,
+        &["--document WarpDriveConfig is for JSON Patches, and there is none"],
+    );
+    assert_eq!(ran.stdout, "");
+}
+
+#[test]
+fn a_format_that_is_not_offered_is_refused_by_the_ones_that_are() {
+    let home = Home::new();
+    let file = home.file("config.yaml", CONFIG);
+    for args in [
+        &["mc", "patch", &file, "--format"][..],
+        &["mc", "migrate", &file, "--to", "1.13", "--format"],
+    ] {
+        for wrong in ["xml", "yaml", "ndjson"] {
+            let ran = home.run(&[args, &[wrong]].concat());
+            refused(&ran, 2, &[&format!("`{wrong}` is none of table, json")]);
+        }
+    }
+}

@@ -9,7 +9,7 @@ use talos_config::migrate::{self, Plan, Refusal, Target};
 use crate::commands::patch::input;
 use crate::error::{Code, Error, Outcome};
 use crate::files::{self, Access};
-use crate::output::Format;
+use crate::output::{Format, text_format};
 use crate::session::Session;
 
 /// Move deprecated fields to the documents of a newer Talos version
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     #[arg(long)]
     in_place: bool,
     /// How to print the result: table (the text itself) or json
-    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    #[arg(long, value_name = "FORMAT", default_value = "table", value_parser = text_format)]
     format: Format,
 }
 

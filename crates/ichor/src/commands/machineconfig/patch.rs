@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use talos_config::patch::{Options, apply_with};
+use talos_config::patch::{Options, Patch, apply_with};
 use talos_config::{Schema, mask};
 
 use crate::commands::patch::input;
-use crate::error::{Error, Outcome};
+use crate::error::{Code, Error, Outcome};
 use crate::files::{self, Access};
-use crate::output::Format;
+use crate::output::{Format, text_format};
 use crate::session::Session;
 use crate::values;
 
@@ -39,7 +39,7 @@ pub(crate) struct Args {
     #[arg(long)]
     compat: bool,
     /// How to print the result: table (the text itself) or json
-    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    #[arg(long, value_name = "FORMAT", default_value = "table", value_parser = text_format)]
     format: Format,
 }
 
@@ -59,6 +59,14 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
     let text = input::text_of(session, &path)?;
     session.output.learn_secrets_of(&text);
     let patches = input::read(session, "--patch", &args.patch)?;
+    if let Some(document) = &args.document
+        && !patches.iter().any(Patch::is_json)
+    {
+        let message = format!("--document {document} is for JSON Patches, and there is none");
+        return Err(Error::new(Code::Usage, message).hint(
+            "a strategic merge patch names its document by `apiVersion`, `kind` and `name`",
+        ));
+    }
     let options = Options {
         schema: args.talos_version.as_deref().map(Schema::for_talos),
         compat: args.compat,
@@ -92,7 +100,7 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
             warnings: patched.warnings,
         };
         let text = serde_json::to_string_pretty(&document)
-            .map_err(|error| Error::of(crate::error::Code::Failed, &error))?;
+            .map_err(|error| Error::of(Code::Failed, &error))?;
         output.bytes(format!("{text}\n").as_bytes())?;
         return Ok(Outcome::Done);
     }
