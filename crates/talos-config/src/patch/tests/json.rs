@@ -25,7 +25,7 @@ fn what_talos_does_not_decode_is_a_warning_if_the_patch_brings_it() {
         [
             "machine.nope: no such field in Talos 1.13.9; Talos refuses it",
             "machine.kubelet.extraMounts: expected a list, found a mapping; Talos refuses it",
-            "machine.kubelet.disableManifestsDirectory: is neither true nor false; Talos refuses it",
+            "machine.kubelet.disableManifestsDirectory: is not `true` or `false`; Talos refuses it",
         ]
     );
     // What was there before stays unsaid, also where it moves in its list.
