@@ -188,11 +188,11 @@ fn work<'a>(stream: &'a Stream, text: &'a str, target: Target) -> Option<Work<'a
 
 /// Takes the deprecated parts away once all in them has gone, and refuses what nobody knew.
 fn rest(work: &mut Work<'_>) {
-    for (keys, since) in facts::DEPRECATED {
-        if !work.target.has(*since) {
+    for facts::Section { path, since, .. } in facts::DEPRECATED {
+        if !work.target.has(since) {
             continue;
         }
-        if let Some(field) = work.root.at(keys) {
+        if let Some(field) = work.root.at(path) {
             left(work, &field);
             if !work.is_taken(&field.path) {
                 work.taken.push(field.path);
