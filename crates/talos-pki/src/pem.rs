@@ -118,9 +118,7 @@ fn name(label: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
-    /// What no error may show.
+    use crate::PrivateKey;
     const CONTENT: &str = "MC4CAQAwBQYDK2VwBCIEIKTpgBDdQhbbqLjXBMBqZhNVgNqhCAXuXpIUgyBk0A4n";
 
     #[test]
@@ -145,7 +143,7 @@ mod tests {
                 &CONTENT[..60]
             ),
         ] {
-            let error = crate::PrivateKey::from_pem(&text).unwrap_err();
+            let error = PrivateKey::from_pem(&text).unwrap_err();
             let mut said = format!("{error:?}");
             let mut cause: Option<&dyn std::error::Error> = Some(&error);
             while let Some(error) = cause {
@@ -160,7 +158,7 @@ mod tests {
     fn a_block_on_one_line_is_told_as_such() {
         let text = format!("\n-----BEGIN PRIVATE KEY-----{CONTENT}-----END PRIVATE KEY-----\n");
         assert_eq!(
-            crate::PrivateKey::from_pem(text).unwrap_err().to_string(),
+            PrivateKey::from_pem(text).unwrap_err().to_string(),
             "line 2: PEM block \"PRIVATE KEY\" does not have its begin line to itself; its line breaks are lost"
         );
     }
