@@ -146,20 +146,19 @@ pub fn migrate(text: &str, target: Target) -> Result<Migrated, Error> {
         });
     };
     let merged = write::merged(&mut work);
+    // What could move is held against the rules even if not all can, so that all problems are told together.
+    let new = write::text(&work, merged).and_then(|new| {
+        validated(&mut work, text, &new)?;
+        Ok(new)
+    });
     if !work.refusals.is_empty() {
-        return Err(Error::NotMovable {
-            plan: Box::new(plan_of(Some(work))),
-        });
-    }
-    let new = write::text(&work, merged)?;
-    validated(&mut work, text, &new)?;
-    if !work.refusals.is_empty() {
+        work.refusals.sort_by_key(|refusal| refusal.line);
         return Err(Error::NotMovable {
             plan: Box::new(plan_of(Some(work))),
         });
     }
     Ok(Migrated {
-        text: new,
+        text: new?,
         plan: plan_of(Some(work)),
     })
 }
@@ -248,6 +247,8 @@ fn has_refused(work: &Work<'_>, path: &[Step]) -> bool {
 }
 
 /// Refuses what would make the configuration one that Talos does not take, where it was none before.
+///
+/// If something was refused already, what is wrong in the same part may come of that and is left out.
 fn validated(work: &mut Work<'_>, old: &str, new: &str) -> Result<(), Error> {
     let options = Options {
         mode: Mode::Cloud,
@@ -279,6 +280,9 @@ fn validated(work: &mut Work<'_>, old: &str, new: &str) -> Result<(), Error> {
             .or_else(|| merged.get(&finding.document))
             .map(|origins| origins.at(&finding.path))
             .unwrap_or_default();
+        if !work.refusals.is_empty() && (origin.is_empty() || has_refused(work, &origin)) {
+            continue;
+        }
         let place = match (finding.document.as_str(), finding.path.as_str()) {
             ("", path) => path.to_owned(),
             (document, "") => document.to_owned(),

@@ -212,6 +212,9 @@ fn authorities_are_pem() {
             "    ca:\n        crt: {cert}\n        key: {key}\n    aggregatorCA: {{crt: {cert}}}\n    serviceAccount: {{key: '******'}}\n"
         )),
         expect![[r#"
+            line 7: cluster.ca: KubeAPIServerCAConfig: it is not said how etcd is encrypted
+            line 7: cluster.ca: `issuingCA.cert` of KubeAPIServerCAConfig: the certificate cannot be read
+            line 7: cluster.ca: `issuingCA.key` of KubeAPIServerCAConfig: a private key in PEM is expected
             line 10: cluster.aggregatorCA: has not both a certificate and a key, and a KubeAggregatorCAConfig needs both
             line 11: cluster.serviceAccount.key: was redacted; migrate the configuration that has it
         "#]],

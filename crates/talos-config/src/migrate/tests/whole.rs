@@ -247,6 +247,38 @@ ptp: {devices: [/dev/ptp0]}
 }
 
 #[test]
+fn what_has_no_equal_and_what_would_not_be_valid_are_told_together() {
+    refuses(
+        r#"machine:
+    type: worker
+    disks: [{device: /dev/sdb}]
+    time: {servers: [a.example]}
+---
+apiVersion: v1alpha1
+kind: TimeSyncConfig
+ptp: {devices: [/dev/ptp0]}
+"#,
+        expect![[r#"
+            line 3: machine.disks[0]: no document takes over partitions that Talos made here; UserVolumeConfig makes new ones
+            line 4: machine.time: `ptp` of TimeSyncConfig: only one of `ntp` and `ptp` can be set
+        "#]],
+    );
+    // The document lacks what was refused, so that it is not valid says nothing new.
+    refuses(
+        r#"machine:
+    type: worker
+    network:
+        interfaces:
+            - interface: eth0
+              vip: {ip: 10.0.0.1, hcloud: {}}
+"#,
+        expect![[r#"
+            line 6: machine.network.interfaces[0].vip.hcloud: has no `apiToken`
+        "#]],
+    );
+}
+
+#[test]
 fn lines_end_as_they_did() {
     let config = "machine:\r\n  type: worker\r\n  # why\r\n  sysctls: {a: b}\r\n  token: x";
     let migrated = migrate(config, Target::parse("1.14").unwrap()).unwrap();
