@@ -72,6 +72,16 @@ pub enum Error {
         line: Option<u64>,
     },
 
+    /// Operations of a JSON Patch touch what one that failed was to change, so that nothing can be said of them.
+    #[error(
+        "not judged, since they touch what a failed one was to change: {}",
+        numbered(operations)
+    )]
+    NotJudged {
+        /// The operations, counted from 1.
+        operations: Vec<usize>,
+    },
+
     /// A JSON Patch takes, replaces or adds at a place that is not there.
     #[error("{}operation {number} of the JSON Patch: `{op}` finds nothing at `{}` of {}", at_line(place.line), place.path, place.document_name())]
     MissingPath {
@@ -311,6 +321,21 @@ impl std::fmt::Display for Place {
 /// Says on which line something stands, in front of what is wrong with it.
 fn at_line(line: Option<u64>) -> String {
     line.map_or_else(String::new, |line| format!("line {line}: "))
+}
+
+/// Names operations by their numbers, not too many of them.
+fn numbered(operations: &[usize]) -> String {
+    const MOST: usize = 20;
+    let told = operations.iter().take(MOST);
+    let told: Vec<String> = told.map(ToString::to_string).collect();
+    let noun = match operations {
+        [_] => "operation",
+        _ => "operations",
+    };
+    match operations.len().saturating_sub(MOST) {
+        0 => format!("{noun} {}", told.join(", ")),
+        more => format!("{noun} {} and {more} more", told.join(", ")),
+    }
 }
 
 /// Counts problems, those that are not told included.

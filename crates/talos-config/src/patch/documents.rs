@@ -76,7 +76,7 @@ pub(super) struct Positions {
 }
 
 impl Positions {
-    pub(super) fn new(stream: &Stream) -> Self {
+    pub(super) fn new(stream: &Stream, compat: bool) -> Self {
         let mut positions = Self {
             of: HashMap::with_capacity(stream.len()),
             gone: Vec::new(),
@@ -85,6 +85,11 @@ impl Positions {
             if let Some(identity) = known(stream, root) {
                 positions.of.entry(identity).or_default().push(index);
             }
+        }
+        // To the official tool it is none.
+        let main = positions.of.entry(Identity::main()).or_default();
+        if main.is_empty() && !compat {
+            main.extend(emptied(stream));
         }
         positions
     }
@@ -132,7 +137,13 @@ impl Positions {
 
 /// Returns the position of the main document.
 pub(super) fn main_document(stream: &Stream) -> Option<usize> {
-    stream.roots().position(is_main)
+    stream.roots().position(is_main).or_else(|| emptied(stream))
+}
+
+/// Returns the position of what is left of a main document that lost its last key: a mapping of nothing.
+fn emptied(stream: &Stream) -> Option<usize> {
+    let is_emptied = |root: &Node| root.kind() == Kind::Mapping && root.is_empty();
+    stream.roots().position(is_emptied)
 }
 
 /// Refuses a configuration in which a document stands twice.

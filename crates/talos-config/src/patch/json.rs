@@ -1,11 +1,14 @@
 //! JSON Patch (RFC 6902) on the lossless tree, with the two liberties the official tool takes: negative list positions,
 //! and `replace` of a key that is not there.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use super::Settings;
 use super::decode;
 use super::documents::{Identity, known, main_document};
+use super::walk::append;
 use crate::yaml::{Kind, Node, Step, Stream};
 use crate::{Error, Place};
 
@@ -49,7 +52,7 @@ pub(super) fn parse(
         let line = stream.line(document, &[Step::from(index)]);
         match operation(index + 1, line, item.value()) {
             Ok(operation) => operations.push(operation),
-            Err(problem) => problems.push(problem),
+            Err(problem) => append(&mut problems, [problem]),
         }
     }
     match problems.is_empty() {
@@ -60,6 +63,7 @@ pub(super) fn parse(
 
 /// Applies the operations to a document; none of them is seen if one fails.
 ///
+/// Those after one that failed are tried all the same, unless they touch what it was to change.
 /// They may write what Talos does not decode, as they may for the official tool, which is then a warning or an error.
 pub(super) fn apply(
     stream: &mut Stream,
@@ -77,16 +81,23 @@ pub(super) fn apply(
     if let Some(root) = stream.root_mut(index) {
         let names = names(root);
         let mut at_fault = None;
+        let mut failed = Failed::default();
         for operation in operations {
-            operation
-                .apply(root, &document, settings.compat)
-                .map_err(alone)?;
+            if failed.concerns(operation) {
+                failed.pass_over(root, operation);
+                continue;
+            }
+            if let Err(problem) = operation.apply(root, &document, settings.compat) {
+                failed.add(root, operation, problem);
+                continue;
+            }
             if let Some(reason) = misnamed(root, &names) {
                 at_fault = at_fault.or(Some((operation, reason)));
             } else {
                 at_fault = None;
             }
         }
+        failed.finish()?;
         // The official tool writes that too.
         if let Some((operation, reason)) = at_fault.filter(|_| !settings.compat) {
             return Err(vec![Error::Operation {
@@ -98,6 +109,74 @@ pub(super) fn apply(
     }
     let after = decode::faults(stream, index, settings);
     decode::report(decode::added(&before, after), settings.strict, warnings)
+}
+
+/// The operations that failed, and what cannot be told of others after them.
+#[derive(Default)]
+struct Failed<'a> {
+    problems: Vec<Error>,
+    not_judged: Vec<usize>,
+    /// What they were to change.
+    places: HashSet<&'a [String]>,
+    /// All that holds one of these places.
+    above: HashSet<&'a [String]>,
+}
+
+impl<'a> Failed<'a> {
+    /// Returns whether an operation touches what one that failed was to change.
+    fn concerns(&self, operation: &Operation) -> bool {
+        let touches = |parts: &[String]| {
+            self.above.contains(parts)
+                || (0..=parts.len()).any(|length| self.places.contains(&parts[..length]))
+        };
+        !self.places.is_empty()
+            && (touches(&operation.path.parts)
+                || operation.from().is_some_and(|from| touches(&from.parts)))
+    }
+
+    fn add(&mut self, root: &Node, operation: &'a Operation, problem: Error) {
+        append(&mut self.problems, [problem]);
+        self.mark(root, operation);
+    }
+
+    fn pass_over(&mut self, root: &Node, operation: &'a Operation) {
+        self.not_judged.push(operation.number);
+        self.mark(root, operation);
+    }
+
+    /// Keeps what an operation was to change.
+    fn mark(&mut self, root: &Node, operation: &'a Operation) {
+        let from = match &operation.action {
+            Action::Test(_) => return,
+            Action::Move(from) => Some(from),
+            _ => None,
+        };
+        for pointer in std::iter::once(&operation.path).chain(from) {
+            let mut place = pointer.parts.as_slice();
+            // The elements behind it would have moved too.
+            if let Some((_, parents)) = place.split_last()
+                && parent(root, pointer).is_some_and(|parent| parent.kind() == Kind::List)
+            {
+                place = parents;
+            }
+            self.places.insert(place);
+            self.above
+                .extend((0..place.len()).map(|length| &place[..length]));
+        }
+    }
+
+    fn finish(self) -> Result<(), Vec<Error>> {
+        let mut problems = self.problems;
+        if problems.is_empty() {
+            return Ok(());
+        }
+        if !self.not_judged.is_empty() {
+            problems.push(Error::NotJudged {
+                operations: self.not_judged,
+            });
+        }
+        Err(problems)
+    }
 }
 
 /// What tells which document one is.
@@ -225,6 +304,14 @@ fn pointer(fields: &Map<String, Value>, name: &str) -> Result<Pointer, String> {
 }
 
 impl Operation {
+    /// Returns where the operation takes its value from.
+    fn from(&self) -> Option<&Pointer> {
+        match &self.action {
+            Action::Move(from) | Action::Copy(from) => Some(from),
+            _ => None,
+        }
+    }
+
     fn apply(&self, root: &mut Node, document: &str, compat: bool) -> Result<(), Error> {
         match &self.action {
             Action::Add(value) => self.add(root, document, value.clone(), "add"),

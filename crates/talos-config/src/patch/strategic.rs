@@ -50,7 +50,7 @@ pub(super) fn apply(
     }
     let mut added = Vec::new();
     let mut fresh = HashSet::new();
-    let mut positions = Positions::new(stream);
+    let mut positions = Positions::new(stream, settings.compat);
     for change in in_order(changes) {
         // To the official tool, what this patch added is not there yet.
         let is_new =

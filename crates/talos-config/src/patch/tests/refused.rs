@@ -167,6 +167,56 @@ fn the_fields_are_those_of_the_version_that_is_installed() {
 }
 
 #[test]
+fn operations_after_a_failed_one_are_tried_unless_they_touch_what_it_was_to_change() {
+    let patch = r#"
+- {op: replace, path: /machine/no/a, value: 1}
+- {op: test, path: /machine/type, value: worker}
+- {op: add, path: /machine/no/a/b, value: 1}
+- {op: remove, path: /machine/network/interfaces/7}
+- {op: replace, path: /machine/network/interfaces/0/mtu, value: 1}
+- {op: copy, from: /machine/no, path: /machine/sysctls}
+- {op: add, path: /machine/sysctls/a, value: b}
+- {op: move, from: /cluster/no, path: /machine/env}
+- {op: add, path: /machine/type, value: worker}
+"#;
+    refused(
+        CONFIG,
+        patch,
+        "1.13",
+        "5 problems
+  line 2: operation 1 of the JSON Patch: `replace` finds nothing at `/machine/no/a` of the main document
+  line 3: operation 2 of the JSON Patch: `test` finds another value at `/machine/type` of the main document
+  line 5: operation 4 of the JSON Patch: `remove` finds nothing at `/machine/network/interfaces/7` of the main document
+  line 9: operation 8 of the JSON Patch: `move` finds nothing at `/cluster/no` of the main document
+  not judged, since they touch what a failed one was to change: operations 3, 5, 6, 7",
+    );
+}
+
+#[test]
+fn a_main_document_that_lost_its_only_key_is_still_the_one_that_patches_mean() {
+    let add = "machine: {type: worker}\n";
+    for (config, delete) in [
+        (
+            "machine: {type: controlplane}\n",
+            r#"[{"op":"remove","path":"/machine"}]"#,
+        ),
+        ("debug: true\n", r#"[{"op":"remove","path":"/debug"}]"#),
+        (
+            "machine:\n  type: controlplane\n",
+            "machine:\n  $patch: delete\n",
+        ),
+        ("version: v1alpha1\n", "version:\n  $patch: delete\n"),
+    ] {
+        let result = patched(config, &[delete, add], "v1.13.9").unwrap();
+        assert_eq!(read(&result.text).unwrap(), read(add).unwrap(), "{config}");
+        // The text in between may be kept in a file.
+        let between = patched(config, &[delete], "v1.13.9").unwrap();
+        let result = patched(&between.text, &[add], "v1.13.9").unwrap();
+        assert_eq!(read(&result.text).unwrap(), read(add).unwrap(), "{config}");
+    }
+}
+
+#[test]
 fn of_very_many_problems_the_first_thousand_are_told_and_the_rest_counted() {
     let unknown: String = (0..2500).map(|at| format!("  k{at}: 1\n")).collect();
     let patch = format!("machine:\n{unknown}");
