@@ -119,6 +119,8 @@ fn name(label: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use crate::PrivateKey;
+
+    /// What no error may show.
     const CONTENT: &str = "MC4CAQAwBQYDK2VwBCIEIKTpgBDdQhbbqLjXBMBqZhNVgNqhCAXuXpIUgyBk0A4n";
 
     #[test]
