@@ -372,12 +372,14 @@ fn external(
     let free = |work: &Work<'_>, name: &str| {
         !work.has_draft(KIND, name) && work.existing(KIND, name).is_none()
     };
-    let name = (1..)
+    let used = work.stems.get(&stem).copied().unwrap_or_default();
+    let (number, name) = (used + 1..)
         .map(|number| match number {
-            1 => stem.clone(),
-            number => format!("{stem}-{number}"),
+            1 => (number, stem.clone()),
+            number => (number, format!("{stem}-{number}")),
         })
-        .find(|name| free(work, name))?;
+        .find(|(_, name)| free(work, name))?;
+    work.stems.insert(stem, number);
     work.put(item, KIND, &name, &["url"], text.into());
     if let Some(headers) = headers {
         let value: Map<String, Value> = headers

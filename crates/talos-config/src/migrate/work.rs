@@ -83,6 +83,8 @@ pub(super) struct Work<'a> {
     existing: HashMap<(String, String), (usize, &'a Node)>,
     /// The aliases of selected links, by the expression that selects.
     pub(super) aliases: HashMap<String, String>,
+    /// The last number in the name of a document for a manifest, by the end of its URL.
+    pub(super) stems: HashMap<String, usize>,
 }
 
 impl<'a> Work<'a> {
@@ -118,6 +120,7 @@ impl<'a> Work<'a> {
             refused: Paths::default(),
             existing: existing(stream),
             aliases: HashMap::new(),
+            stems: HashMap::new(),
         }
     }
 
