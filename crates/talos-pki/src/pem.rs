@@ -121,8 +121,6 @@ mod tests {
     use crate::PrivateKey;
 
     /// What no error may show.
-
-    /// What no error may show.
     const CONTENT: &str = "MC4CAQAwBQYDK2VwBCIEIKTpgBDdQhbbqLjXBMBqZhNVgNqhCAXuXpIUgyBk0A4n";
 
     #[test]

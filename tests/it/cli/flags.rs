@@ -113,6 +113,7 @@ fn values(flag: &Flag<'_>) -> Vec<String> {
     match flag.kind {
         // A machine config is in no other.
         _ if flag.name == "namespace" => vec!["config".to_owned()],
+        _ if flag.name == "talos-version" => vec!["v1.13".to_owned()],
         _ if flag.command == "validate" && flag.name == "mode" => {
             ["metal", "cloud", "container"].map(str::to_owned).to_vec()
         }
