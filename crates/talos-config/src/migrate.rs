@@ -30,6 +30,7 @@ mod write;
 
 use std::collections::{HashMap, HashSet};
 
+use crate::patch::documents::refuse_no_mappings;
 use crate::schema::{Field, MAIN, Shape};
 use crate::validate::{self, Finding, Mode, Options, Severity};
 use crate::yaml::{Kind, Node, Step, Stream};
@@ -136,9 +137,11 @@ pub fn plan(text: &str, target: Target) -> Result<Plan, Error> {
 ///
 /// # Errors
 ///
-/// [`Error::Syntax`] for a text that is not YAML, [`Error::NotMovable`] with the plan if something has no equal.
+/// [`Error::Syntax`] for a text that is not YAML, [`Error::UnknownDocument`] for a document that is no mapping,
+/// [`Error::NotMovable`] with the plan if something has no equal.
 pub fn migrate(text: &str, target: Target) -> Result<Migrated, Error> {
     let stream = Stream::parse(text)?;
+    refuse_no_mappings(&stream)?;
     let Some(mut work) = work(&stream, text, target) else {
         return Ok(Migrated {
             text: text.to_owned(),

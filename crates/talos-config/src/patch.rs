@@ -164,6 +164,7 @@ pub fn apply(config: &str, patches: &[Patch], schema: Schema) -> Result<Patched,
 /// As [`apply`], and [`Error::NotChosen`] if the chosen document is not there.
 pub fn apply_with(config: &str, patches: &[Patch], options: &Options) -> Result<Patched, Error> {
     let mut stream = Stream::parse(config)?;
+    documents::refuse_no_mappings(&stream)?;
     documents::refuse_doubles(&stream)?;
     let installed = || Schema::installed(stream.roots()).map(Schema::for_talos);
     let settings = Settings {

@@ -146,6 +146,20 @@ fn emptied(stream: &Stream) -> Option<usize> {
     stream.roots().position(is_emptied)
 }
 
+/// Refuses a text with a document that is no mapping, which no configuration has.
+pub(crate) fn refuse_no_mappings(stream: &Stream) -> Result<(), Error> {
+    let odd = stream
+        .roots()
+        .position(|root| matches!(root.kind(), Kind::Scalar | Kind::List));
+    odd.map_or(Ok(()), |index| {
+        Err(Error::UnknownDocument {
+            reason: "a document of a machine configuration is a mapping, and this is none"
+                .to_owned(),
+            line: stream.line(index, &[]),
+        })
+    })
+}
+
 /// Refuses a configuration in which a document stands twice.
 pub(super) fn refuse_doubles(stream: &Stream) -> Result<(), Error> {
     let mut seen: HashMap<Identity, usize> = HashMap::with_capacity(stream.len());

@@ -627,3 +627,12 @@ fn long_lists_are_paired_by_name_as_short_ones_are() {
     let want = format!("{head}{}{rest}", list(0..20, 1400));
     assert_eq!(read(&patched.text).unwrap(), read(&want).unwrap());
 }
+
+#[test]
+fn a_text_that_is_no_configuration_is_not_patched() {
+    for text in ["just text\n", "version: v1alpha1\n---\n- a\n"] {
+        let patch = Patch::parse("machine: {type: worker}\n").unwrap();
+        let error = apply(text, &[patch], Schema::newest()).unwrap_err();
+        assert!(error.to_string().contains("is a mapping"), "{error}");
+    }
+}
