@@ -271,12 +271,14 @@ impl Printer<'_> {
         // A span that is no piece of the text prints as nothing, which the check after parsing finds.
         let text = self.source.get(span.clone()).unwrap_or_default();
         if let Some(block) = self.block.take() {
-            // A comment that is indented as far as the block would be read as a part of it.
+            // A comment or blanks that are indented as far as the block would be read as a part of it.
+            let blanks = text.lines().take_while(|line| line.trim().is_empty());
+            let is_deep = blanks.map(str::len).any(|len| len >= block.indent);
             let first = text.lines().find(|line| !line.trim().is_empty());
             let indent = first.map(|line| line.len() - line.trim_start().len());
-            if indent.is_some_and(|indent| indent >= block.indent)
-                && text.trim_start().starts_with('#')
-            {
+            let is_comment = indent.is_some_and(|indent| indent >= block.indent)
+                && text.trim_start().starts_with('#');
+            if is_comment || is_deep {
                 self.out.truncate(block.start);
                 self.out.push_str(&block.text);
                 self.newline();

@@ -287,6 +287,15 @@ fn what_a_merge_key_brought_in_is_written_out_when_its_anchor_changes() {
 }
 
 #[test]
+fn blanks_at_the_end_do_not_become_part_of_a_new_block() {
+    check(
+        "a: 1\n          ",
+        |root| root.set("b", json!("two\nlines")),
+        &expect![["a: 1\nb: \"two\\nlines\"\n          "]],
+    );
+}
+
+#[test]
 fn a_file_without_a_last_line_break_stays_one() {
     check("a: 1", |root| root.set("a", json!(2)), &expect!["a: 2"]);
     check(
