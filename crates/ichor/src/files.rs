@@ -6,6 +6,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
+use talos_config::mask;
+
 use crate::error::{Code, Error};
 
 pub(crate) use self::lock::{Protocol, lock};
@@ -17,6 +19,16 @@ pub(crate) enum Access {
     Owner,
     /// Whoever the umask lets; an existing file keeps its mode.
     Everyone,
+}
+
+impl Access {
+    /// Returns who may read a file with this text.
+    pub(crate) fn of(text: &str) -> Self {
+        match mask::text(text) == text {
+            true => Self::Everyone,
+            false => Self::Owner,
+        }
+    }
 }
 
 /// The largest file that is read: twice what Talos takes as one message.

@@ -1,5 +1,7 @@
 //! Everything that is printed: results to stdout in the chosen format, the rest to stderr, secrets masked on the way.
 
+mod credentials;
+
 use std::io::{Read, Write};
 use std::str::FromStr;
 

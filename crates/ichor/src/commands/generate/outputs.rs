@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use talos_config::mask;
-
 use super::{Generated, GeneratedFile};
 use crate::error::{Code, Error, Outcome};
 use crate::files::{self, Access, is_stdout};
@@ -117,17 +115,9 @@ fn say(document: &Generated, session: &mut Session) -> Result<(), Error> {
     };
     if output.format().is_json() {
         // Whoever asks for the text on standard output wants it with its secrets.
-        let text = serde_json::to_string_pretty(document)
-            .map_err(|error| Error::of(Code::Failed, &error))?;
-        return output.bytes(format!("{text}\n").as_bytes());
+        return output.credentials_json(document);
     }
-    // A person looks at it, a pipe or a file takes it on.
-    if output.stdout_is_terminal() && !output.shows_secrets() {
-        output
-            .note("secrets are masked on a terminal; a file, a pipe or --show-secrets gives them");
-        return output.bytes(mask::text(content).as_bytes());
-    }
-    output.bytes(content.as_bytes())
+    output.credentials(content, "a file, a pipe")
 }
 
 /// Makes a file's name of what a user calls a thing.

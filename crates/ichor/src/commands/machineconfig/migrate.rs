@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use talos_config::mask;
 use talos_config::migrate::{self, Plan, Refusal, Target};
 
 use crate::commands::patch::input;
@@ -126,10 +125,9 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
     let target = output.or(args.in_place.then_some(args.file));
     if let Some(target) = &target {
         // The file it was read from keeps its mode; another one gets secrets now.
-        let has_secrets = || mask::text(&migrated.text) != migrated.text;
-        let access = match !args.in_place && has_secrets() {
-            true => Access::Owner,
-            false => Access::Everyone,
+        let access = match args.in_place {
+            true => Access::Everyone,
+            false => Access::of(&migrated.text),
         };
         files::write(target, migrated.text.as_bytes(), access)?;
     }
@@ -143,14 +141,7 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
 
 /// Prints the text itself: a person looks at it, a pipe or a file takes it on.
 fn show(session: &mut Session, text: &str) -> Result<Outcome, Error> {
-    let output = &mut session.output;
-    if output.stdout_is_terminal() && !output.shows_secrets() {
-        output
-            .note("secrets are masked on a terminal; -o FILE, a pipe or --show-secrets gives them");
-        output.bytes(mask::text(text).as_bytes())?;
-    } else {
-        output.bytes(text.as_bytes())?;
-    }
+    session.output.credentials(text, "-o FILE, a pipe")?;
     Ok(Outcome::Done)
 }
 
@@ -162,9 +153,7 @@ fn print(
     config: Option<String>,
 ) -> Result<Outcome, Error> {
     let document = document(to, plan, config);
-    let text =
-        serde_json::to_string_pretty(&document).map_err(|error| Error::of(Code::Failed, &error))?;
-    session.output.bytes(format!("{text}\n").as_bytes())?;
+    session.output.credentials_json(&document)?;
     Ok(Outcome::Done)
 }
 

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
+use talos_config::Schema;
 use talos_config::patch::{Options, Patch, apply_with};
-use talos_config::{Schema, mask};
 
 use crate::commands::patch::input;
 use crate::error::{Code, Error, Outcome};
@@ -84,11 +84,7 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
     }
     let target = args.output.filter(|path| !files::is_stdout(path));
     if let Some(path) = &target {
-        let access = match mask::text(&patched.text) == patched.text {
-            true => Access::Everyone,
-            false => Access::Owner,
-        };
-        files::write(path, patched.text.as_bytes(), access)?;
+        files::write(path, patched.text.as_bytes(), Access::of(&patched.text))?;
         if !output.format().is_json() {
             return Ok(Outcome::Done);
         }
@@ -99,18 +95,9 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
             config: target.is_none().then_some(patched.text),
             warnings: patched.warnings,
         };
-        let text = serde_json::to_string_pretty(&document)
-            .map_err(|error| Error::of(Code::Failed, &error))?;
-        output.bytes(format!("{text}\n").as_bytes())?;
+        output.credentials_json(&document)?;
         return Ok(Outcome::Done);
     }
-    // A person looks at it, a pipe or a file takes it on.
-    if output.stdout_is_terminal() && !output.shows_secrets() {
-        output
-            .note("secrets are masked on a terminal; -o FILE, a pipe or --show-secrets gives them");
-        output.bytes(mask::text(&patched.text).as_bytes())?;
-    } else {
-        output.bytes(patched.text.as_bytes())?;
-    }
+    output.credentials(&patched.text, "-o FILE, a pipe")?;
     Ok(Outcome::Done)
 }

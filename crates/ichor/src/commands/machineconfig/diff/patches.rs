@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 use talos_config::patch::{Patch, apply};
-use talos_config::{Error as ConfigError, Schema, compare, mask};
+use talos_config::{Error as ConfigError, Schema, compare};
 
 use super::sides::Side;
 use crate::commands::patch::input;
@@ -83,12 +83,7 @@ pub(super) fn print(session: &mut Session, data: &PatchesData) -> Result<(), Err
             text
         }
     };
-    let output = &mut session.output;
-    if output.stdout_is_terminal() && !output.shows_secrets() {
-        output.note("secrets are masked on a terminal; a pipe or --show-secrets gives them");
-        return output.bytes(mask::text(&text).as_bytes());
-    }
-    output.bytes(text.as_bytes())
+    session.output.credentials(&text, "a pipe")
 }
 
 /// Returns the one text that people give on.
