@@ -1,5 +1,20 @@
 //! What is known of documents and their kinds, beside the fields they have.
 
+use crate::yaml::Node;
+
+/// The keys that tell the main document, which has no `kind`.
+pub(crate) const MAIN_KEYS: [&str; 4] = ["machine", "cluster", "debug", "persist"];
+
+/// Returns whether a document is the main one to Talos; `version` alone does not make it one.
+pub(crate) fn is_main(root: &Node) -> bool {
+    !root.contains("kind") && has_main_key(root)
+}
+
+/// Returns whether a document has a key that tells the main one.
+pub(crate) fn has_main_key(root: &Node) -> bool {
+    MAIN_KEYS.iter().any(|key| root.contains(key))
+}
+
 /// A part of the main document that newer versions have documents for, or no equal.
 pub(crate) struct Section {
     pub(crate) path: &'static [&'static str],

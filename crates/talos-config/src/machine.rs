@@ -6,6 +6,7 @@
 use serde_json::{Value, json};
 
 use crate::Error;
+use crate::facts::MAIN_KEYS;
 use crate::patch::Patch;
 use crate::yaml::read_documents;
 
@@ -88,9 +89,9 @@ impl MachineConfig {
 
     /// Returns the main document, if there is one.
     pub fn main(&self) -> Option<&Value> {
-        const KEYS: [&str; 5] = ["machine", "cluster", "debug", "persist", "version"];
         self.documents.iter().find(|document| {
-            document.get("kind").is_none() && KEYS.iter().any(|key| document.get(key).is_some())
+            let mut keys = MAIN_KEYS.iter().chain(&["version"]);
+            document.get("kind").is_none() && keys.any(|key| document.get(key).is_some())
         })
     }
 

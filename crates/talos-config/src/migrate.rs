@@ -30,10 +30,11 @@ mod write;
 
 use std::collections::{HashMap, HashSet};
 
+use crate::facts::is_main;
 use crate::patch::documents::refuse_no_mappings;
 use crate::schema::{Field, MAIN, Shape};
 use crate::validate::{self, Finding, Mode, Options, Severity};
-use crate::yaml::{Kind, Node, Step, Stream};
+use crate::yaml::{Kind, Step, Stream};
 use crate::{Error, Schema};
 
 pub use facts::Target;
@@ -168,8 +169,6 @@ pub fn migrate(text: &str, target: Target) -> Result<Migrated, Error> {
 
 /// Goes through a configuration; nothing if it has no main document.
 fn work<'a>(stream: &'a Stream, text: &'a str, target: Target) -> Option<Work<'a>> {
-    const MAIN: [&str; 4] = ["machine", "cluster", "debug", "persist"];
-    let is_main = |node: &Node| !node.contains("kind") && MAIN.iter().any(|key| node.contains(key));
     let (index, root) = stream.roots().enumerate().find(|(_, node)| is_main(node))?;
     let mut work = Work::new(stream, text, index, root, target);
     // Rules that need to see several fields come before the table that moves each by itself.

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::delete::DIRECTIVE;
 use super::walk::text;
+use crate::facts::{self, has_main_key};
 use crate::schema::MAIN;
 use crate::yaml::{Kind, Node, Stream};
 use crate::{Error, Place};
@@ -182,18 +183,14 @@ pub(super) fn refuse_doubles(stream: &Stream) -> Result<(), Error> {
 
 /// Lets a main document that lost its last section be one still.
 pub(super) fn stay_main(root: &mut Node) {
-    let keys = ["machine", "cluster", "debug", "persist"];
-    if !keys.iter().any(|key| root.contains(key)) {
+    if !has_main_key(root) {
         root.set("machine", Value::Null);
     }
 }
 
-/// Returns whether a document has no kind and at least one of the keys of the main one.
+/// Returns whether a document has no kind and at least one of the keys of the main one, its version included.
 fn is_main(root: &Node) -> bool {
-    !root.contains("kind")
-        && ["machine", "cluster", "debug", "persist", "version"]
-            .iter()
-            .any(|key| root.contains(key))
+    facts::is_main(root) || (!root.contains("kind") && root.contains("version"))
 }
 
 /// Returns whether a document of a patch says nothing: scalars of these three names only.

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use serde_json::Value;
 
 use super::sink::Sink;
+use crate::facts::has_main_key;
 use crate::schema::MAIN;
 use crate::yaml::{Kind, Node, Step, Stream};
 
@@ -21,9 +22,6 @@ pub(super) struct Document<'a> {
     /// Its position in the text.
     pub(super) index: usize,
 }
-
-/// The keys that tell the main document.
-const MAIN_KEYS: [&str; 4] = ["machine", "cluster", "debug", "persist"];
 
 impl<'a> Document<'a> {
     /// Returns the names that are no strings, such as the number in `name: 5`, by document.
@@ -71,7 +69,7 @@ impl<'a> Document<'a> {
         let text = |key| node.get(key).and_then(Node::as_str).unwrap_or_default();
         let kind = text("kind");
         if kind.is_empty() {
-            let main = MAIN_KEYS.iter().any(|key| node.contains(key));
+            let main = has_main_key(node);
             let document = Self::unnamed(node, index);
             if !main {
                 let finding = sink.refused(

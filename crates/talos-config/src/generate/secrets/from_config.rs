@@ -2,6 +2,7 @@
 
 use super::check::{Collector, Found};
 use super::{Encryption, Secrets};
+use crate::facts::is_main;
 use crate::generate::Error;
 use crate::yaml::{Node, Step, Stream};
 
@@ -82,11 +83,7 @@ struct Config<'a>(&'a Stream);
 impl Config<'_> {
     /// Finds a text in the main document.
     fn main(&self, pointer: &str) -> Found {
-        const KEYS: [&str; 4] = ["machine", "cluster", "debug", "persist"];
-        let main = self
-            .0
-            .roots()
-            .position(|root| !root.contains("kind") && KEYS.iter().any(|key| root.contains(key)));
+        let main = self.0.roots().position(is_main);
         self.found(main, "", pointer)
     }
 
