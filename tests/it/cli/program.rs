@@ -1,5 +1,6 @@
 //! Running the real program with an environment of its own.
 
+use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -129,6 +130,21 @@ impl Home {
             .current_dir(self.path())
             .stdin(Stdio::null());
         command
+    }
+
+    /// Runs the program with a text on its standard input.
+    pub(crate) fn run_with_input(&self, args: &[&str], input: &str) -> Ran {
+        let mut child = self
+            .command(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(input.as_bytes()).unwrap();
+        drop(stdin);
+        child.wait_with_output().unwrap().into()
     }
 
     /// Runs the program.

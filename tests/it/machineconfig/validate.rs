@@ -1,8 +1,5 @@
 //! What Talos refuses, and what it should have.
 
-use std::io::Write as _;
-use std::process::Stdio;
-
 use serde_json::{Value, json};
 
 use crate::cli::program::{Home, Ran};
@@ -145,20 +142,7 @@ fn json_has_the_same() {
 #[test]
 fn standard_input_is_read_and_what_is_no_config_is_an_error() {
     let home = Home::new();
-    let mut child = home
-        .command(&["validate", "--config", "-", "--mode", "cloud"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(CONFIG.as_bytes())
-        .unwrap();
-    let ran = Ran::from(child.wait_with_output().unwrap());
+    let ran = home.run_with_input(&["validate", "--config", "-", "--mode", "cloud"], CONFIG);
     assert_eq!(ran.stdout, "- is valid for cloud mode\n", "{ran:?}");
 
     let unreadable = validate("a: [\n", &["-m", "metal", "-o", "json"]);

@@ -1,6 +1,5 @@
 //! `ichor machineconfig patch`: files, without any node.
 
-use std::io::Write as _;
 use std::process::Stdio;
 
 use super::{done, refused};
@@ -64,20 +63,7 @@ fn a_result_goes_to_a_file_or_from_standard_input() {
         std::fs::read_to_string(out).unwrap(),
         CONFIG.replace(":v1.33.4", ":v1.34.0")
     );
-    let mut command = home.command(&["mc", "patch", "-", "-p", "patch.yaml"]);
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(CONFIG.as_bytes())
-        .unwrap();
-    let ran = Ran::from(child.wait_with_output().unwrap());
+    let ran = home.run_with_input(&["mc", "patch", "-", "-p", "patch.yaml"], CONFIG);
     done(&ran);
     assert_eq!(ran.stdout, CONFIG.replace(":v1.33.4", ":v1.34.0"));
     let json = home.run(&["mc", "patch", &file, "--format", "json"]).json();

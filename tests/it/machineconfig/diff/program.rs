@@ -1,12 +1,9 @@
 //! `ichor machineconfig diff`: files, standard input and nodes.
 
-use std::io::Write as _;
-use std::process::Stdio;
-
 use expect_test::expect;
 use talos_sim::Options;
 
-use crate::cli::program::{Home, Lab, Ran};
+use crate::cli::program::{Home, Lab};
 
 const A: &str = "version: v1alpha1
 machine:
@@ -226,15 +223,7 @@ fn bad_input_is_named_with_its_line() {
 #[test]
 fn standard_input_is_one_side() {
     let (home, a, _) = files();
-    let mut child = home
-        .command(&["mc", "diff", "-", &a, "--exit-code"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child.stdin.take().unwrap().write_all(B.as_bytes()).unwrap();
-    let ran = Ran::from(child.wait_with_output().unwrap());
+    let ran = home.run_with_input(&["mc", "diff", "-", &a, "--exit-code"], B);
     assert_eq!(ran.code, Some(3), "{ran:?}");
     assert!(ran.stdout.contains("9000 -> 1500"), "{ran:?}");
 }
