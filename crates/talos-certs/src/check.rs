@@ -3,74 +3,9 @@
 use jiff::{SignedDuration, Timestamp};
 use talos_pki::{Certificate, Expectation, Finding, FindingCode, Name, Role, covered_by, judge};
 
+use crate::evidence::{ClientSeen, Evidence, NodeFacts, Seen};
 use crate::report::{CertificateSummary, Client, Fix, NameSource, NameVerdict, Problem, Server};
-use crate::{ClusterEndpoint, NotChecked, Outcome, Report, ServerKind, Setting, Source};
-
-/// Everything that was seen of a cluster.
-#[derive(Clone, Debug, Default)]
-pub struct Evidence {
-    /// What nodes say about themselves.
-    pub nodes: Vec<NodeFacts>,
-    /// Certificates of servers.
-    pub servers: Vec<Seen>,
-    /// Cluster endpoint.
-    pub endpoint: Option<ClusterEndpoint>,
-    /// Host of the kubeconfig's server.
-    pub kubeconfig_host: Option<Name>,
-    /// Authorities that should have issued what apid presents; empty when they are not known.
-    pub talos_authorities: Vec<Certificate>,
-    /// Authorities that should have issued what kube-apiserver presents; empty when they are not known.
-    pub kubernetes_authorities: Vec<Certificate>,
-    /// Client certificates.
-    pub clients: Vec<ClientSeen>,
-    /// What could not be looked at.
-    pub not_checked: Vec<NotChecked>,
-}
-
-/// What a node says about itself.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NodeFacts {
-    /// Node as the user named it.
-    pub node: String,
-    /// Host name, and the fully qualified one where it differs.
-    pub hostnames: Vec<Name>,
-    /// Addresses outside of pod and service networks.
-    pub addresses: Vec<Name>,
-    /// Whether it runs a kube-apiserver; absent when it does not tell.
-    pub control_plane: Option<bool>,
-    /// Whether its configuration has the KubeAPIServerConfig document of Talos 1.14.
-    pub has_apiserver_document: bool,
-}
-
-/// The certificate of one server.
-#[derive(Clone, Debug)]
-pub struct Seen {
-    /// Node as the user named it, or the address that was dialled.
-    pub node: String,
-    /// Kind of server.
-    pub kind: ServerKind,
-    /// Where the certificate was seen.
-    pub source: Source,
-    /// Address that was dialled.
-    pub address: Option<String>,
-    /// How the connection went.
-    pub connection: Option<Outcome>,
-    /// The chain, leaf first.
-    pub chain: Vec<Certificate>,
-    /// Names by which exactly this server was reached.
-    pub reached_as: Vec<(Name, NameSource)>,
-}
-
-/// A client certificate in a file that people hold.
-#[derive(Clone, Debug)]
-pub struct ClientSeen {
-    /// Where it stands, such as `talosconfig context "cluster-1"`.
-    pub place: String,
-    /// The certificate.
-    pub certificate: Certificate,
-    /// Which kind of client it is for.
-    pub role: Role,
-}
+use crate::{NotChecked, Report, ServerKind, Setting};
 
 /// What to expect of all certificates.
 #[derive(Clone, Debug, Default)]
@@ -123,8 +58,10 @@ fn unknown_issuers(evidence: &Evidence) -> impl Iterator<Item = NotChecked> {
 impl Evidence {
     fn authorities(&self, kind: ServerKind) -> &[Certificate] {
         match kind {
-            ServerKind::Apid => &self.talos_authorities,
-            ServerKind::KubeApiserver => &self.kubernetes_authorities,
+            ServerKind::Apid | ServerKind::Trustd => &self.talos_authorities,
+            ServerKind::KubeApiserver | ServerKind::KubePrism => &self.kubernetes_authorities,
+            ServerKind::Etcd | ServerKind::EtcdPeer => &self.etcd_authorities,
+            ServerKind::Kubelet | ServerKind::Other => &[],
         }
     }
 }
@@ -146,14 +83,16 @@ fn judge_server(
         role: Role::Server,
         authorities: evidence.authorities(seen.kind).to_vec(),
         warn_within: options.warn_within,
-        setting: Some(setting.as_str().to_owned()),
+        setting: setting.map(|setting| setting.as_str().to_owned()),
     };
     let findings = judge(&seen.chain, &expectation, now);
-    let fix = |names: &[&Name]| Fix {
-        setting: setting.as_str().to_owned(),
-        node: facts.map(|facts| facts.node.clone()),
-        patch: setting.patch(names),
-        cost: setting.cost().to_owned(),
+    let fix = |names: &[&Name]| {
+        setting.map(|setting| Fix {
+            setting: setting.as_str().to_owned(),
+            node: facts.map(|facts| facts.node.clone()),
+            patch: setting.patch(names),
+            cost: setting.cost().to_owned(),
+        })
     };
     let missing: Vec<&Name> = findings
         .iter()
@@ -177,11 +116,11 @@ fn judge_server(
                     .map(ToString::to_string),
             })
             .collect(),
-        fix: (!missing.is_empty()).then(|| fix(&missing)),
+        fix: (!missing.is_empty()).then(|| fix(&missing)).flatten(),
         findings: findings
             .iter()
             .map(|finding| Problem {
-                fix: finding.name.as_ref().map(|name| fix(&[name])),
+                fix: finding.name.as_ref().and_then(|name| fix(&[name])),
                 ..problem(finding, server_advice(seen.kind, finding.code))
             })
             .collect(),
@@ -279,9 +218,11 @@ fn problem(finding: &Finding, advice: Option<&str>) -> Problem {
 /// Says what to do about problems that no setting repairs: Talos renews its servers' certificates by itself.
 fn server_advice(kind: ServerKind, code: FindingCode) -> Option<&'static str> {
     match (code, kind) {
-        (FindingCode::Expired | FindingCode::Expiring, ServerKind::Apid) => Some(
-            "the node renews it by itself every 12 hours: look at its clock and at the trustd and apid services",
-        ),
+        (FindingCode::Expired | FindingCode::Expiring, ServerKind::Apid | ServerKind::Trustd) => {
+            Some(
+                "the node renews it by itself every 12 hours: look at its clock and at the trustd and apid services",
+            )
+        }
         (FindingCode::Expired | FindingCode::Expiring, ServerKind::KubeApiserver) => Some(
             "the node renews it by itself every 6 months: look at its clock and at the controller-runtime log",
         ),

@@ -7,7 +7,8 @@ use talos_config::kubeconfig::{Kubeconfig, Material};
 use talos_kube::Address;
 use talos_pki::{Certificate, Name, Role};
 
-use crate::check::{ClientSeen, host_of};
+use crate::check::host_of;
+use crate::evidence::ClientSeen;
 use crate::facts::{self, Reading};
 use crate::servers;
 use crate::{ClusterEndpoint, EndpointSource, Evidence, NodeFacts, NotChecked, ServerKind};

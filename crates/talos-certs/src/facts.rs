@@ -8,7 +8,7 @@ use talos_config::machine::MachineConfig;
 use talos_pki::{Certificate, Name};
 
 use crate::check::host_of;
-use crate::{ClusterEndpoint, EndpointSource, NodeFacts};
+use crate::{ClusterEndpoint, EndpointSource, NodeFacts, ServerKind};
 
 /// Everything one node says; what its answers leave out is empty.
 #[derive(Debug, Default)]
@@ -24,6 +24,22 @@ pub(crate) struct Reading {
     /// Why the node's machine type is not known.
     pub(crate) unknown_type: Option<String>,
 }
+
+impl Reading {
+    /// Returns what the node's resources hold for a kind of server.
+    pub(crate) fn held(&self, kind: ServerKind) -> &Held {
+        match kind {
+            ServerKind::Apid => &self.apid,
+            ServerKind::KubeApiserver => &self.kube_apiserver,
+            _ => &NOTHING,
+        }
+    }
+}
+
+static NOTHING: Held = Held {
+    chain: Vec::new(),
+    refusal: None,
+};
 
 /// A certificate as a resource holds it.
 #[derive(Debug, Default)]

@@ -12,6 +12,7 @@ mod check;
 mod collect;
 mod connection;
 mod error;
+mod evidence;
 mod facts;
 mod handshake;
 mod probe;
@@ -19,9 +20,10 @@ mod report;
 mod servers;
 mod setting;
 
-pub use check::{CheckOptions, ClientSeen, Evidence, ExpectedName, NodeFacts, Seen, check};
+pub use check::{CheckOptions, ExpectedName, check};
 pub use collect::{CollectOptions, KubernetesAccess, collect};
 pub use error::Error;
+pub use evidence::{ClientSeen, Evidence, Kept, NodeFacts, Place, Seen};
 pub use handshake::{Handshake, verified_handshake};
 pub use probe::{Alert, Failure, Outcome, Probe, ProbeOptions, TlsVersion, probe, probe_any};
 pub use report::{

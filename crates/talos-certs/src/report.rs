@@ -88,16 +88,46 @@ pub struct Server {
 pub enum ServerKind {
     /// The Talos API, port 50000.
     Apid,
+    /// The service that signs certificates of workers, port 50001 of control planes.
+    Trustd,
     /// The Kubernetes API, port 6443 of control planes.
     KubeApiserver,
+    /// The kubelet's API, port 10250.
+    Kubelet,
+    /// etcd for its clients, port 2379 of control planes.
+    Etcd,
+    /// etcd for its other members, port 2380 of control planes.
+    EtcdPeer,
+    /// The balancer in front of the Kubernetes API, port 7445 of the node's own loopback address.
+    #[serde(rename = "kubeprism")]
+    KubePrism,
+    /// Any other server, dialled because it was asked for.
+    Other,
 }
 
 impl ServerKind {
+    /// Every kind that Talos nodes have.
+    pub const OF_NODES: [Self; 7] = [
+        Self::Apid,
+        Self::Trustd,
+        Self::KubeApiserver,
+        Self::Kubelet,
+        Self::Etcd,
+        Self::EtcdPeer,
+        Self::KubePrism,
+    ];
+
     /// Returns the word that stands in reports and on command lines.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Apid => "apid",
+            Self::Trustd => "trustd",
             Self::KubeApiserver => "kube-apiserver",
+            Self::Kubelet => "kubelet",
+            Self::Etcd => "etcd",
+            Self::EtcdPeer => "etcd-peer",
+            Self::KubePrism => "kubeprism",
+            Self::Other => "other",
         }
     }
 }

@@ -123,6 +123,12 @@ async fn dial_given(kind: ServerKind, options: &CollectOptions) -> Vec<Dialled> 
                 }
             }
         }
+        ServerKind::Trustd
+        | ServerKind::Kubelet
+        | ServerKind::Etcd
+        | ServerKind::EtcdPeer
+        | ServerKind::KubePrism
+        | ServerKind::Other => {}
         ServerKind::KubeApiserver => {
             if let Some(Address { host, port }) = &options.k8s_endpoint {
                 targets.push((host.clone(), *port, NameSource::K8sEndpoint));
@@ -165,11 +171,7 @@ async fn look_at<'node>(
         Some(Err(failure)) => failure.to_string(),
         None => "it has no address that can be dialled from here".to_owned(),
     };
-    let held = match kind {
-        ServerKind::Apid => &node.reading.apid,
-        ServerKind::KubeApiserver => &node.reading.kube_apiserver,
-    };
-    let Held { chain, refusal } = held;
+    let Held { chain, refusal } = node.reading.held(kind);
     if chain.is_empty() {
         let refusal = refusal.as_ref().map(|refusal| format!("; {refusal}"));
         let not_checked = NotChecked {
@@ -196,10 +198,7 @@ fn belongs(dialled: &Dialled, node: &AskedNode, kind: ServerKind) -> bool {
     let facts = &node.reading.facts;
     let is_address = Name::parse(&node.name).is_ok_and(|name| name == dialled.host)
         || facts.addresses.contains(&dialled.host);
-    let held = match kind {
-        ServerKind::Apid => &node.reading.apid,
-        ServerKind::KubeApiserver => &node.reading.kube_apiserver,
-    };
+    let held = node.reading.held(kind);
     is_address
         || dialled.chain().first().is_some_and(|leaf| {
             held.chain.first() == Some(leaf)
@@ -237,7 +236,12 @@ fn is_loopback(endpoint: &Endpoint) -> bool {
 fn own_port(kind: ServerKind) -> u16 {
     match kind {
         ServerKind::Apid => talos_client::DEFAULT_PORT,
-        ServerKind::KubeApiserver => talos_kube::DEFAULT_PORT,
+        ServerKind::Trustd => 50001,
+        ServerKind::KubeApiserver | ServerKind::Other => talos_kube::DEFAULT_PORT,
+        ServerKind::Kubelet => 10250,
+        ServerKind::Etcd => 2379,
+        ServerKind::EtcdPeer => 2380,
+        ServerKind::KubePrism => 7445,
     }
 }
 

@@ -17,12 +17,17 @@ pub enum Setting {
 }
 
 impl Setting {
-    /// Names the setting that drives a server's certificate.
-    pub fn of(kind: ServerKind, has_apiserver_document: bool) -> Self {
+    /// Names the setting that drives a server's certificate, if any does.
+    pub fn of(kind: ServerKind, has_apiserver_document: bool) -> Option<Self> {
         match kind {
-            ServerKind::Apid => Self::MachineCertSans,
-            ServerKind::KubeApiserver if has_apiserver_document => Self::ApiServerCertExtraSans,
-            ServerKind::KubeApiserver => Self::ApiServerCertSans,
+            ServerKind::Apid | ServerKind::Trustd => Some(Self::MachineCertSans),
+            ServerKind::KubeApiserver | ServerKind::KubePrism if has_apiserver_document => {
+                Some(Self::ApiServerCertExtraSans)
+            }
+            ServerKind::KubeApiserver | ServerKind::KubePrism => Some(Self::ApiServerCertSans),
+            ServerKind::Kubelet | ServerKind::Etcd | ServerKind::EtcdPeer | ServerKind::Other => {
+                None
+            }
         }
     }
 
@@ -76,7 +81,7 @@ mod tests {
         ];
         let names: Vec<&Name> = names.iter().collect();
         let check = |kind, documents, setting: &str, patch: &str| {
-            let chosen = Setting::of(kind, documents);
+            let chosen = Setting::of(kind, documents).unwrap();
             assert_eq!(chosen.as_str(), setting);
             assert_eq!(chosen.patch(&names), patch.replace('\'', "\""));
         };

@@ -1,5 +1,5 @@
 use super::*;
-use crate::EndpointSource;
+use crate::{ClusterEndpoint, EndpointSource, Source};
 
 /// Reads one file of vendor-certs.
 fn chain(file: &str) -> Vec<Certificate> {

@@ -1,0 +1,121 @@
+//! Everything that was gathered in one run: what nodes say, what servers present, what is kept.
+
+use talos_pki::{Certificate, Name, Role};
+
+use crate::report::NameSource;
+use crate::{ClusterEndpoint, NotChecked, Outcome, ServerKind, Source};
+
+/// Everything that was seen of a cluster.
+#[derive(Clone, Debug, Default)]
+pub struct Evidence {
+    /// What nodes say about themselves.
+    pub nodes: Vec<NodeFacts>,
+    /// Certificates of servers.
+    pub servers: Vec<Seen>,
+    /// Cluster endpoint.
+    pub endpoint: Option<ClusterEndpoint>,
+    /// Host of the kubeconfig's server.
+    pub kubeconfig_host: Option<Name>,
+    /// Authorities that should have issued what apid presents; empty when they are not known.
+    pub talos_authorities: Vec<Certificate>,
+    /// Authorities that should have issued what kube-apiserver presents; empty when they are not known.
+    pub kubernetes_authorities: Vec<Certificate>,
+    /// Authorities that should have issued what etcd presents; empty when they are not known.
+    pub etcd_authorities: Vec<Certificate>,
+    /// Client certificates.
+    pub clients: Vec<ClientSeen>,
+    /// Certificates that are kept somewhere and not seen on a server.
+    pub kept: Vec<Kept>,
+    /// What could not be looked at.
+    pub not_checked: Vec<NotChecked>,
+}
+
+/// What a node says about itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeFacts {
+    /// Node as the user named it.
+    pub node: String,
+    /// Host name, and the fully qualified one where it differs.
+    pub hostnames: Vec<Name>,
+    /// Addresses outside of pod and service networks.
+    pub addresses: Vec<Name>,
+    /// Whether it runs a kube-apiserver; absent when it does not tell.
+    pub control_plane: Option<bool>,
+    /// Whether its configuration has the KubeAPIServerConfig document of Talos 1.14.
+    pub has_apiserver_document: bool,
+}
+
+/// The certificate of one server.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// Node as the user named it, or the address that was dialled.
+    pub node: String,
+    /// Kind of server.
+    pub kind: ServerKind,
+    /// Where the certificate was seen.
+    pub source: Source,
+    /// Address that was dialled.
+    pub address: Option<String>,
+    /// How the connection went.
+    pub connection: Option<Outcome>,
+    /// The chain, leaf first.
+    pub chain: Vec<Certificate>,
+    /// Names by which exactly this server was reached.
+    pub reached_as: Vec<(Name, NameSource)>,
+}
+
+/// A client certificate in a file that people hold.
+#[derive(Clone, Debug)]
+pub struct ClientSeen {
+    /// Where it stands, such as `talosconfig context "cluster-1"`.
+    pub place: String,
+    /// The certificate.
+    pub certificate: Certificate,
+    /// Which kind of client it is for.
+    pub role: Role,
+}
+
+/// A certificate that is kept in a resource, in a file or in Kubernetes.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    /// Node that keeps it, as the user named it; absent when it belongs to no node.
+    pub node: Option<String>,
+    /// Where it is kept.
+    pub place: Place,
+    /// What it is for, such as `Talos CA` or `client of kube-apiserver`.
+    pub purpose: String,
+    /// The certificate.
+    pub certificate: Certificate,
+}
+
+/// Where a certificate is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// A resource of a node.
+    Resource {
+        /// Type, such as `ApiCertificates.secrets.talos.dev`.
+        kind: String,
+        /// Identifier, such as `api`.
+        id: String,
+        /// Field, such as `/server/crt`.
+        field: String,
+    },
+    /// A file.
+    File {
+        /// Path as it was given.
+        path: String,
+        /// Part of it, such as `context "lab"` or `machine.ca`; empty for a file that is nothing but certificates.
+        part: String,
+    },
+    /// An object in Kubernetes.
+    Kubernetes {
+        /// Kind, such as `Secret`.
+        kind: String,
+        /// Namespace; empty for objects of the whole cluster.
+        namespace: String,
+        /// Name.
+        name: String,
+        /// Field, such as `tls.crt`.
+        field: String,
+    },
+}
