@@ -15,6 +15,7 @@ mod error;
 mod evidence;
 mod facts;
 mod handshake;
+mod page;
 mod probe;
 mod report;
 mod servers;
@@ -25,6 +26,7 @@ pub use collect::{CollectOptions, KubernetesAccess, collect};
 pub use error::Error;
 pub use evidence::{ClientSeen, Evidence, Kept, NodeFacts, Place, Seen};
 pub use handshake::{Handshake, verified_handshake};
+pub use page::page;
 pub use probe::{Alert, Failure, Outcome, Probe, ProbeOptions, TlsVersion, probe, probe_any};
 pub use report::{
     CertificateSummary, Client, ClusterEndpoint, EndpointSource, Fix, NameSource, NameVerdict,
