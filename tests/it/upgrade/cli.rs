@@ -164,7 +164,7 @@ async fn an_endpoint_that_does_not_answer_is_named_with_the_flag() {
         "--endpoint",
         &closed,
         "--connect-timeout",
-        "200ms",
+        "1s",
         "--to",
         "1.34.0",
         "--dry-run",
