@@ -106,6 +106,36 @@ impl Authority {
         Ok(Self { certificate, key })
     }
 
+    /// Makes a self-signed authority of a key that exists already, whose subject is a common name, as the kubelet does
+    /// for its own serving certificate.
+    ///
+    /// # Errors
+    /// [`Error::Crypto`] or [`Error::Validity`].
+    pub fn self_signed(
+        key: PrivateKey,
+        common_name: &str,
+        lifetime: SignedDuration,
+        now: Timestamp,
+    ) -> Result<Self, Error> {
+        let subject = issue::subject::<&str>(Some(common_name), &[]);
+        let certificate = issue::sign(
+            &Template {
+                subject: &subject,
+                issuer: &subject,
+                public_key_info: key.public_key_info(),
+                not_before: now,
+                lifetime,
+                extensions: &[
+                    Extension::key_usage_of_authority(),
+                    Extension::basic_constraints_of_authority(),
+                    Extension::subject_key_id(&issue::random::<20>()?),
+                ],
+            },
+            &key,
+        )?;
+        Ok(Self { certificate, key })
+    }
+
     /// Takes an authority from the PEM texts of its certificate and key.
     ///
     /// # Errors
