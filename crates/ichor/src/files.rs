@@ -1,6 +1,7 @@
 //! Files on the user's machine: read with the file's name in the error, written atomically.
 
 mod lock;
+mod set;
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
@@ -11,6 +12,7 @@ use talos_config::mask;
 use crate::error::{Code, Error};
 
 pub(crate) use self::lock::{Protocol, lock};
+pub(crate) use self::set::{Existing, taken, write_all};
 
 /// Who may read a file that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,11 +38,13 @@ const LARGEST: u64 = 64 << 20;
 
 /// Returns whether a file that is to be written is standard output.
 pub(crate) fn is_stdout(path: &Path) -> bool {
-    path == Path::new("-")
+    ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"]
+        .iter()
+        .any(|name| path == Path::new(name))
 }
 
-/// How the names of temporary files begin.
-const TEMPORARY: &str = ".ichor-";
+/// How the names of temporary files go on after the name of the file that they become.
+const TEMPORARY: &str = "ichor-";
 
 /// Reads a text file.
 pub(crate) fn read(path: &Path) -> Result<String, Error> {
@@ -68,93 +72,82 @@ pub(crate) fn read(path: &Path) -> Result<String, Error> {
 /// Writes a file so that a reader sees the old or the new content and never a part: temporary file beside it, fsync,
 /// rename. Folders that are missing are made (mode 0700 for credentials). A symbolic link stays one, and what is no
 /// regular file, such as a pipe or a device, is written to as it is.
-pub(crate) fn write(path: &Path, content: &[u8], access: Access) -> Result<(), Error> {
-    Prepared::new(path, content, access)?.finish()
-}
-
-/// Writes several files: none of them changes before all of them could be written beside where they go.
 ///
-/// What then still can fail is a rename, or writing into a pipe or device. The files before it stay written, and the
-/// error names them.
-pub(crate) fn write_all(files: &[(&Path, &[u8])], access: Access) -> Result<(), Error> {
-    let prepared = files
-        .iter()
-        .map(|(path, content)| Prepared::new(path, content, access))
-        .collect::<Result<Vec<_>, _>>()?;
-    let mut written: Vec<String> = Vec::new();
-    for prepared in prepared {
-        let name = prepared.path.display().to_string();
-        prepared.finish().map_err(|error| match &written[..] {
-            [] => error,
-            written => error.hint(format!("written before it failed: {}", written.join(", "))),
-        })?;
-        written.push(name);
-    }
-    Ok(())
-}
-
-/// A file whose content is on disk already, under another name.
-struct Prepared<'a> {
-    path: &'a Path,
-    way: Way<'a>,
-}
-
-/// How a file gets its content.
-enum Way<'a> {
-    /// By a rename.
-    Rename(tempfile::NamedTempFile, PathBuf),
-    /// By writing into it.
-    Stream(PathBuf, &'a [u8]),
-}
-
-impl<'a> Prepared<'a> {
-    fn new(path: &'a Path, content: &'a [u8], access: Access) -> Result<Self, Error> {
-        let way = Way::prepare(path, content, access).map_err(|error| unwritable(path, &error))?;
-        Ok(Self { path, way })
-    }
-
-    fn finish(self) -> Result<(), Error> {
-        self.way
-            .finish()
-            .map_err(|error| unwritable(self.path, &error))
-    }
-}
-
-impl<'a> Way<'a> {
-    fn prepare(path: &Path, content: &'a [u8], access: Access) -> std::io::Result<Self> {
-        let target = behind_links(path)?;
-        if let Ok(existing) = std::fs::metadata(&target)
-            && !existing.is_file()
-        {
-            return match existing.is_dir() {
-                true => Err(ErrorKind::IsADirectory.into()),
-                false => Ok(Self::Stream(target, content)),
-            };
+/// A run that is killed leaves the temporary file. Nobody removes it: other runs cannot know that it is not in use.
+pub(crate) fn write(path: &Path, content: &[u8], access: Access) -> Result<(), Error> {
+    let write = || match Place::of(path)? {
+        Place::Stream(target) => send(&target, content),
+        Place::File(target) => {
+            make_folder(folder_of(&target), access)?;
+            let mut temporary = make_file(&target, TEMPORARY, access)?;
+            temporary.write_all(content)?;
+            temporary.as_file().sync_all()?;
+            temporary.persist(&target).map_err(|error| error.error)?;
+            sync(folder_of(&target));
+            Ok(())
         }
-        let folder = folder_of(&target);
-        make_folder(folder, access)?;
-        let mut temporary = make_file(folder, &target, access)?;
-        temporary.write_all(content)?;
-        temporary.as_file().sync_all()?;
-        Ok(Self::Rename(temporary, target))
-    }
+    };
+    write().map_err(|error| unwritable(path, &error))
+}
 
-    fn finish(self) -> std::io::Result<()> {
-        match self {
-            Self::Stream(target, content) => OpenOptions::new()
-                .write(true)
-                .open(target)
-                .and_then(|mut file| file.write_all(content)),
-            Self::Rename(temporary, target) => {
-                temporary.persist(&target).map_err(|error| error.error)?;
-                // The rename itself survives a power cut only once the folder is on disk; not every file system can
-                // do it.
-                if let Ok(folder) = File::open(folder_of(&target)) {
-                    let _ = folder.sync_all();
-                }
-                Ok(())
-            }
+/// Where the content of a file goes.
+enum Place {
+    /// A regular file, which is there or not: links are followed.
+    File(PathBuf),
+    /// What is written into as it is.
+    Stream(PathBuf),
+}
+
+impl Place {
+    fn of(path: &Path) -> std::io::Result<Self> {
+        if is_descriptor(path) {
+            return Ok(Self::Stream(path.to_owned()));
         }
+        match std::fs::metadata(path) {
+            Ok(existing) if existing.is_dir() => Err(ErrorKind::IsADirectory.into()),
+            Ok(existing) if !existing.is_file() => match unfit(existing.file_type()) {
+                Some(reason) => Err(std::io::Error::new(ErrorKind::InvalidInput, reason)),
+                None => Ok(Self::Stream(path.to_owned())),
+            },
+            _ => behind_links(path).map(Self::File),
+        }
+    }
+}
+
+/// Returns whether a path is something that the process has open already, such as `/dev/fd/63`; such a file has no name
+/// that another one could take over.
+pub(crate) fn is_descriptor(path: &Path) -> bool {
+    path == Path::new("/dev/stderr")
+        || ["/dev/fd", "/proc/self/fd"]
+            .iter()
+            .any(|folder| path.parent() == Some(Path::new(folder)))
+}
+
+/// Says why something that is no file cannot be written to.
+#[cfg(unix)]
+fn unfit(kind: std::fs::FileType) -> Option<&'static str> {
+    use std::os::unix::fs::FileTypeExt;
+    if kind.is_socket() {
+        return Some("it is a socket");
+    }
+    kind.is_block_device().then_some("it is a disk")
+}
+
+#[cfg(not(unix))]
+fn unfit(_: std::fs::FileType) -> Option<&'static str> {
+    None
+}
+
+/// Writes into what is no file, after what others write into it.
+fn send(target: &Path, content: &[u8]) -> std::io::Result<()> {
+    let mut file = OpenOptions::new().append(true).open(target)?;
+    file.write_all(content)
+}
+
+/// Sees to it that a rename survives a power cut, where the file system can do that.
+fn sync(folder: &Path) {
+    if let Ok(folder) = File::open(folder) {
+        let _ = folder.sync_all();
     }
 }
 
@@ -199,23 +192,25 @@ fn make_folder(folder: &Path, _access: Access) -> std::io::Result<()> {
     std::fs::create_dir_all(folder)
 }
 
-/// Makes a temporary file with the mode that the target is to have.
+/// Makes a temporary file beside the target, with the mode that the target is to have.
 #[cfg(unix)]
 fn make_file(
-    folder: &Path,
     target: &Path,
+    purpose: &str,
     access: Access,
 ) -> std::io::Result<tempfile::NamedTempFile> {
     use std::fs::Permissions;
     use std::os::unix::fs::PermissionsExt;
+    let folder = folder_of(target);
     let existing = match access {
         Access::Owner => Some(0o600),
         Access::Everyone => std::fs::metadata(target)
             .ok()
             .map(|existing| existing.permissions().mode() & 0o777),
     };
+    let prefix = set::prefix(target, purpose);
     let mut builder = tempfile::Builder::new();
-    builder.prefix(TEMPORARY);
+    builder.prefix(&prefix);
     match existing {
         Some(mode) => {
             let file = builder.tempfile_in(folder)?;
@@ -232,13 +227,13 @@ fn make_file(
 
 #[cfg(not(unix))]
 fn make_file(
-    folder: &Path,
-    _target: &Path,
+    target: &Path,
+    purpose: &str,
     _access: Access,
 ) -> std::io::Result<tempfile::NamedTempFile> {
     tempfile::Builder::new()
-        .prefix(TEMPORARY)
-        .tempfile_in(folder)
+        .prefix(&set::prefix(target, purpose))
+        .tempfile_in(folder_of(target))
 }
 
 #[cfg(test)]
@@ -259,47 +254,6 @@ mod tests {
         assert_eq!(std::fs::read(&path).unwrap(), b"one");
         assert_eq!(mode(&path), 0o600);
         assert_eq!(mode(path.parent().unwrap()), 0o700);
-    }
-
-    #[test]
-    fn of_several_files_none_is_written_if_one_cannot_be_prepared() {
-        let folder = tempfile::tempdir().unwrap();
-        let (one, two) = (folder.path().join("one"), folder.path().join("two"));
-        let below = one.join("a file is no folder");
-        write_all(&[(&one, b"1"), (&two, b"2")], Access::Owner).unwrap();
-        assert_eq!(mode(&two), 0o600);
-        for bad in [below.as_path(), folder.path()] {
-            let error = write_all(&[(&two, b"new"), (bad, b"new")], Access::Owner).unwrap_err();
-            let expected = format!("failed to write {}", bad.display());
-            assert_eq!(error.to_string(), expected);
-        }
-        assert_eq!(std::fs::read(&two).unwrap(), b"2");
-        let names = std::fs::read_dir(folder.path()).unwrap().count();
-        assert_eq!(names, 2, "no temporary file is left");
-    }
-
-    #[test]
-    #[cfg(target_os = "linux")]
-    fn what_was_written_before_a_late_failure_is_named() {
-        let folder = tempfile::tempdir().unwrap();
-        let paths = ["one", "two", "three"].map(|name| folder.path().join(name));
-        let full = Path::new("/dev/full");
-        let files: [(&Path, &[u8]); 4] = [
-            (&paths[0], b"1"),
-            (&paths[1], b"2"),
-            (full, b"x"),
-            (&paths[2], b"3"),
-        ];
-        let error = write_all(&files, Access::Owner).unwrap_err();
-        assert_eq!(error.to_string(), "failed to write /dev/full");
-        let names = format!("{}, {}", paths[0].display(), paths[1].display());
-        assert_eq!(
-            error.details().hint,
-            Some(format!("written before it failed: {names}"))
-        );
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
-        let error = write_all(&files[2..], Access::Owner).unwrap_err();
-        assert_eq!(error.details().hint, None);
     }
 
     #[test]
@@ -348,6 +302,34 @@ mod tests {
         write(&pipe, b"one", Access::Owner).unwrap();
         assert_eq!(reader.join().unwrap(), b"one");
         assert!(std::fs::metadata(&pipe).unwrap().file_type().is_fifo());
+    }
+
+    #[test]
+    fn what_cannot_hold_a_text_is_not_written_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("socket");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        for (path, reason) in [
+            (folder.path(), "is a directory"),
+            (&socket, "it is a socket"),
+        ] {
+            let error = write(path, b"one", Access::Owner).unwrap_err();
+            let expected = format!("failed to write {}", path.display());
+            assert_eq!(error.to_string(), expected);
+            assert_eq!(error.details().causes, [reason]);
+        }
+    }
+
+    #[test]
+    fn what_the_process_has_open_is_not_replaced() {
+        for path in ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"] {
+            assert!(is_stdout(Path::new(path)), "{path}");
+        }
+        for path in ["/dev/stderr", "/dev/fd/63", "/proc/self/fd/2"] {
+            assert!(is_descriptor(Path::new(path)), "{path}");
+            assert!(!is_stdout(Path::new(path)), "{path}");
+        }
+        assert!(!is_descriptor(Path::new("/dev/full")) && !is_descriptor(Path::new("dev/fd/1")));
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub(crate) enum Protocol {
     Kubeconfig,
     /// The program's own: an advisory lock on `.<file>.ichor-lock`, which stays and ends with the process.
     Own,
+    /// An advisory lock on a folder, which leaves nothing behind; not every file system has it.
+    Folder,
 }
 
 /// Holds the lock of a file; released when dropped.
@@ -32,6 +34,15 @@ pub(crate) enum Lock {
     Created(PathBuf),
     /// The open file that is locked.
     Locked(#[expect(dead_code, reason = "the lock lasts as long as the open file")] File),
+    /// There is no lock to be had.
+    Absent,
+}
+
+impl Lock {
+    /// Returns whether others are kept out.
+    pub(super) fn is_held(&self) -> bool {
+        !matches!(self, Self::Absent)
+    }
 }
 
 impl Drop for Lock {
@@ -108,6 +119,16 @@ fn attempt(place: &Path, protocol: Protocol) -> std::io::Result<Option<Lock>> {
                 Err(TryLockError::Error(error)) => Err(error),
             }
         }
+        Protocol::Folder => {
+            let Ok(folder) = File::open(place) else {
+                return Ok(Some(Lock::Absent));
+            };
+            match folder.try_lock() {
+                Ok(()) => Ok(Some(Lock::Locked(folder))),
+                Err(TryLockError::WouldBlock) => Ok(None),
+                Err(TryLockError::Error(_)) => Ok(Some(Lock::Absent)),
+            }
+        }
     }
 }
 
@@ -115,6 +136,7 @@ fn attempt(place: &Path, protocol: Protocol) -> std::io::Result<Option<Lock>> {
 fn place(path: &Path, protocol: Protocol) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     match protocol {
+        Protocol::Folder => return path.to_owned(),
         Protocol::Kubeconfig => name.push(".lock"),
         Protocol::Own => {
             let mut own = std::ffi::OsString::from(".");
@@ -128,15 +150,18 @@ fn place(path: &Path, protocol: Protocol) -> PathBuf {
 
 fn held(path: &Path, place: &Path, protocol: Protocol) -> Error {
     let place = place.display();
-    let message = format!(
-        "another program holds the lock of {}: {place}",
-        path.display()
-    );
+    let message = match protocol {
+        Protocol::Folder => format!("another run writes to {place}"),
+        Protocol::Kubeconfig | Protocol::Own => format!(
+            "another program holds the lock of {}: {place}",
+            path.display()
+        ),
+    };
     Error::new(Code::Conflict, message).hint(match protocol {
         Protocol::Kubeconfig => {
             format!("if no program is changing the file, one left its lock behind: remove {place}")
         }
-        Protocol::Own => "try again when it has ended".to_owned(),
+        Protocol::Own | Protocol::Folder => "try again when it has ended".to_owned(),
     })
 }
 
@@ -160,6 +185,21 @@ mod tests {
     fn a_lock_is_held_until_dropped() {
         check(Protocol::Kubeconfig, "config.lock", false);
         check(Protocol::Own, ".config.ichor-lock", true);
+    }
+
+    #[test]
+    fn the_lock_of_a_folder_leaves_nothing_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let attempt = || attempt(folder.path(), Protocol::Folder).unwrap();
+        let held = attempt();
+        assert!(held.as_ref().is_some_and(Lock::is_held));
+        assert!(attempt().is_none());
+        drop(held);
+        assert!(attempt().is_some_and(|lock| lock.is_held()));
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        // Where there is no lock to be had, writing goes on without.
+        let nowhere = super::attempt(&folder.path().join("none"), Protocol::Folder).unwrap();
+        assert!(nowhere.is_some_and(|lock| !lock.is_held()));
     }
 
     #[tokio::test]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Generated, GeneratedFile};
 use crate::error::{Code, Error, Outcome};
-use crate::files::{self, Access, is_stdout};
+use crate::files::{self, Access, Existing, is_descriptor, is_stdout};
 use crate::session::Session;
 
 /// One text on its way.
@@ -53,21 +53,22 @@ pub(super) fn check_inputs<'a>(
     }
 }
 
-/// Refuses files that exist already, all of them at once, before anything is made.
+/// Refuses folders, and files that exist already, all of them at once, before anything is made.
 pub(super) fn check(paths: &[PathBuf], force: bool) -> Result<(), Error> {
-    let taken: Vec<String> = paths
-        .iter()
-        .filter(|path| !force && !is_stdout(path) && is_taken(path))
-        .map(|path| format!("{:?}", path.display().to_string()))
-        .collect();
-    match &taken[..] {
-        [] => Ok(()),
-        [one] => Err(format!("file {one} already exists")),
-        several => Err(format!("files {} already exist", several.join(", "))),
+    let named = |is_named: fn(&Path) -> bool| -> Vec<&Path> {
+        let paths = paths.iter().map(PathBuf::as_path);
+        paths.filter(|path| is_named(path)).collect()
+    };
+    if let Some(folder) = named(Path::is_dir).first() {
+        let message = format!("{:?} is a folder, not a file", folder.display().to_string());
+        return Err(Error::new(Code::Invalid, message)
+            .hint("choose another name for the file; nothing was written"));
     }
-    .map_err(|message| {
-        Error::new(Code::Conflict, message).hint("use --force to overwrite; nothing was written")
-    })
+    let taken = named(is_taken);
+    match force || taken.is_empty() {
+        true => Ok(()),
+        false => Err(files::taken(&taken)),
+    }
 }
 
 /// Writes all texts, readable for the user only, or the only one to standard output.
@@ -83,7 +84,11 @@ pub(super) fn write(
         .filter(|output| !is_stdout(&output.path))
         .map(|output| (output.path.as_path(), output.text.as_bytes()))
         .collect();
-    files::write_all(&files, Access::Owner)?;
+    let existing = match force {
+        true => Existing::Replace,
+        false => Existing::Keep,
+    };
+    files::write_all(&files, Access::Owner, existing, session)?;
     for (path, _) in &files {
         session.output.note(&format!("Created {}", path.display()));
     }
@@ -138,9 +143,9 @@ pub(super) fn file_name(flag: &str, name: &str, ending: &str) -> Result<PathBuf,
     }
 }
 
-/// Tells whether something is there that a file would replace; what is no file, such as a pipe, is written into.
+/// Tells whether a file is there that would be replaced; what is no file, such as a pipe, is written into.
 fn is_taken(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|existing| existing.is_file() || existing.is_dir())
+    !is_stdout(path) && !is_descriptor(path) && path.is_file()
 }
 
 #[cfg(test)]
