@@ -1,6 +1,7 @@
 //! Generated secrets, configurations, keys and certificates.
 
 mod certificates;
+mod outputs;
 mod secrets;
 mod simulated;
 
@@ -129,10 +130,11 @@ fn of_three_files_none_is_written_if_one_cannot_be() {
     let home = home();
     std::fs::create_dir_all(home.path().join("out/talosconfig")).unwrap();
     let ran = config(&home, &["-o", "out", "--force"]);
-    assert_eq!(ran.code, Some(1), "{ran:?}");
-    assert!(
-        ran.stderr.contains("failed to write out/talosconfig"),
-        "{ran:?}"
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert_eq!(
+        ran.stderr,
+        "error: \"out/talosconfig\" is a folder, not a file\n  \
+         hint: choose another name for the file; nothing was written\n"
     );
     assert_eq!(files(&home.path().join("out")), ["talosconfig"]);
     home.file("file", "");
