@@ -105,7 +105,7 @@ fn judge_server(
         source: seen.source,
         address: seen.address.clone(),
         connection: seen.connection.clone(),
-        certificate: leaf.map(summary).unwrap_or_default(),
+        certificate: leaf.map(CertificateSummary::of).unwrap_or_default(),
         names: names
             .iter()
             .map(|(name, sources)| NameVerdict {
@@ -187,7 +187,7 @@ fn judge_client(seen: &ClientSeen, options: &CheckOptions, now: Timestamp) -> Cl
         "nobody renews it: get a new one from an administrator or from the cluster's secrets";
     Client {
         place: seen.place.clone(),
-        certificate: summary(&seen.certificate),
+        certificate: CertificateSummary::of(&seen.certificate),
         findings: findings
             .iter()
             .map(|finding| problem(finding, Some(advice)))
@@ -235,22 +235,6 @@ fn server_advice(kind: ServerKind, code: FindingCode) -> Option<&'static str> {
         }
         (FindingCode::AuthorityExpired, _) => Some("rotate the certificate authority"),
         _ => None,
-    }
-}
-
-fn summary(certificate: &Certificate) -> CertificateSummary {
-    CertificateSummary {
-        subject: certificate.subject().to_owned(),
-        issuer: certificate.issuer().to_owned(),
-        algorithm: certificate.algorithm().to_string(),
-        not_before: certificate.not_before().to_string(),
-        not_after: certificate.not_after().to_string(),
-        fingerprint: certificate.fingerprint(),
-        names: certificate
-            .names()
-            .iter()
-            .map(ToString::to_string)
-            .collect(),
     }
 }
 

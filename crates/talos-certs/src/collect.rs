@@ -9,7 +9,7 @@ use talos_pki::{Certificate, Name, Role};
 
 use crate::check::host_of;
 use crate::evidence::ClientSeen;
-use crate::facts::{self, Reading};
+use crate::facts::{self, Reading, Wanted};
 use crate::servers;
 use crate::{ClusterEndpoint, EndpointSource, Evidence, NodeFacts, NotChecked, ServerKind};
 
@@ -30,10 +30,32 @@ pub struct CollectOptions {
     pub kubernetes: KubernetesAccess,
     /// Kinds of servers to look at.
     pub kinds: Vec<ServerKind>,
+    /// Other servers to look at.
+    pub servers: Vec<Address>,
+    /// Whether to take every certificate that nodes' resources hold, which takes os:admin.
+    pub resources: bool,
     /// Servers that are dialled, and nodes that are asked, at one time.
     pub concurrency: usize,
     /// Time for one server to present its certificate.
     pub timeout: Duration,
+}
+
+impl Default for CollectOptions {
+    fn default() -> Self {
+        Self {
+            nodes: Vec::new(),
+            endpoints: Vec::new(),
+            talos_authorities: Vec::new(),
+            talos_client: None,
+            k8s_endpoint: None,
+            kubernetes: KubernetesAccess::default(),
+            kinds: vec![ServerKind::Apid, ServerKind::KubeApiserver],
+            servers: Vec::new(),
+            resources: false,
+            concurrency: 16,
+            timeout: Duration::from_secs(10),
+        }
+    }
 }
 
 /// What a kubeconfig says about a cluster's Kubernetes.
@@ -110,11 +132,7 @@ pub async fn collect(
             role,
         })
         .collect();
-    for kind in [ServerKind::Apid, ServerKind::KubeApiserver] {
-        if options.kinds.contains(&kind) {
-            servers::look(kind, &readings, options, &mut evidence).await;
-        }
-    }
+    servers::look(&readings, options, &mut evidence).await;
     evidence.endpoint = readings
         .iter()
         .filter_map(|node| node.reading.endpoint.clone())
@@ -146,9 +164,23 @@ pub async fn collect(
             facts,
             talos_authorities,
             kubernetes_authorities,
+            etcd_authorities,
+            kept,
+            unread,
             ..
         } = node.reading;
         evidence.nodes.push(facts);
+        evidence.kept.extend(kept);
+        if options.resources {
+            for (why, types) in unread {
+                evidence.not_checked.push(NotChecked {
+                    node: node.name.clone(),
+                    kind: None,
+                    why: format!("{} cannot be read: {why}", in_words(&types)),
+                });
+            }
+        }
+        add(&mut evidence.etcd_authorities, etcd_authorities);
         if options.talos_authorities.is_empty() {
             add(&mut evidence.talos_authorities, talos_authorities);
         }
@@ -187,7 +219,11 @@ async fn read_nodes(
     };
     let answers = client
         .each(&options.nodes, options.concurrency, |node| async move {
-            facts::read(&node).await
+            let wanted = Wanted {
+                kinds: &options.kinds,
+                resources: options.resources,
+            };
+            facts::read(&node, wanted).await
         })
         .await;
     answers
@@ -205,6 +241,16 @@ async fn read_nodes(
             },
         })
         .collect()
+}
+
+/// Lists types of resources without what their names have in common.
+fn in_words(types: &[&str]) -> String {
+    let short = types
+        .iter()
+        .map(|name| name.split('.').next().unwrap_or(name));
+    let mut short: Vec<&str> = short.collect();
+    short.dedup();
+    short.join(", ")
 }
 
 fn add(known: &mut Vec<Certificate>, new: Vec<Certificate>) {

@@ -1,5 +1,8 @@
 //! Everything that was gathered in one run: what nodes say, what servers present, what is kept.
 
+use std::fmt;
+
+use jiff::Timestamp;
 use talos_pki::{Certificate, Name, Role};
 
 use crate::report::NameSource;
@@ -26,6 +29,8 @@ pub struct Evidence {
     pub clients: Vec<ClientSeen>,
     /// Certificates that are kept somewhere and not seen on a server.
     pub kept: Vec<Kept>,
+    /// Requests for certificates that Kubernetes holds.
+    pub requests: Vec<RequestSeen>,
     /// What could not be looked at.
     pub not_checked: Vec<NotChecked>,
 }
@@ -43,6 +48,19 @@ pub struct NodeFacts {
     pub control_plane: Option<bool>,
     /// Whether its configuration has the KubeAPIServerConfig document of Talos 1.14.
     pub has_apiserver_document: bool,
+    /// Names that the node puts into certificates, as its `CertSANs` resources say; empty when they cannot be read.
+    pub wanted_names: Vec<WantedNames>,
+}
+
+/// Names that a node puts into the certificate of one kind of server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WantedNames {
+    /// Kind of server: apid, which stands for trustd too, or kube-apiserver.
+    pub kind: ServerKind,
+    /// Names and addresses.
+    pub names: Vec<Name>,
+    /// Since when they are these.
+    pub since: Option<Timestamp>,
 }
 
 /// The certificate of one server.
@@ -86,6 +104,55 @@ pub struct Kept {
     pub purpose: String,
     /// The certificate.
     pub certificate: Certificate,
+    /// Who renews it, where the place itself says so, such as `cert-manager`.
+    pub manager: Option<String>,
+}
+
+/// A request for a certificate that Kubernetes holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestSeen {
+    /// Name of the object.
+    pub name: String,
+    /// Who is to sign it, such as `kubernetes.io/kubelet-serving`.
+    pub signer: String,
+    /// Who asked.
+    pub requester: String,
+    /// Common name and organizations that were asked for, such as `CN=system:node:cp-1, O=system:nodes`.
+    pub subject: String,
+    /// Names that were asked for.
+    pub names: Vec<Name>,
+    /// What came of it.
+    pub state: RequestState,
+    /// When it was made.
+    pub created: Option<Timestamp>,
+}
+
+/// What came of a request for a certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RequestState {
+    /// Nobody has decided yet.
+    Pending,
+    /// It is approved, and no certificate is there yet.
+    Approved,
+    /// It was denied.
+    Denied,
+    /// The signer could not sign it.
+    Failed,
+    /// The certificate is there.
+    Issued,
+}
+
+impl RequestState {
+    /// Returns the word that stands in reports.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Approved => "approved",
+            Self::Denied => "denied",
+            Self::Failed => "failed",
+            Self::Issued => "issued",
+        }
+    }
 }
 
 /// Where a certificate is kept.
@@ -118,4 +185,23 @@ pub enum Place {
         /// Field, such as `tls.crt`.
         field: String,
     },
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Resource { kind, id, field } => write!(out, "{kind} {id} {field}"),
+            Self::File { path, part } if part.is_empty() => out.write_str(path),
+            Self::File { path, part } => write!(out, "{path} {part}"),
+            Self::Kubernetes {
+                kind,
+                namespace,
+                name,
+                field,
+            } => {
+                let slash = if namespace.is_empty() { "" } else { "/" };
+                write!(out, "{kind} {namespace}{slash}{name} {field}")
+            }
+        }
+    }
 }

@@ -1,26 +1,87 @@
 //! What a node's resources say about its names, its certificates and its cluster.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use std::collections::HashMap;
+
 use serde_json::Value;
-use talos_client::{Error, Node};
+use talos_client::{Error, Kind, Node};
 use talos_config::machine::MachineConfig;
 use talos_pki::{Certificate, Name};
 
 use crate::check::host_of;
+use crate::evidence::{Kept, Place, WantedNames};
+use crate::files::walk;
 use crate::{ClusterEndpoint, EndpointSource, NodeFacts, ServerKind};
+
+/// A type of resource that holds certificates, or tells their names.
+#[derive(Clone, Copy)]
+struct Kinded {
+    resource_type: &'static str,
+    id: &'static str,
+    /// Whether only control planes have it.
+    control_plane: bool,
+    /// Whether it is read even when only servers are asked for: it holds what they present, or whom to trust.
+    always: bool,
+}
+
+const fn kinded(resource_type: &'static str, id: &'static str) -> Kinded {
+    Kinded {
+        resource_type,
+        id,
+        control_plane: true,
+        always: true,
+    }
+}
+
+const API: &str = "ApiCertificates.secrets.talos.dev";
+const TRUSTD: &str = "TrustdCertificates.secrets.talos.dev";
+const DYNAMIC: &str = "KubernetesDynamicCerts.secrets.talos.dev";
+const KUBERNETES: &str = "KubernetesSecrets.secrets.talos.dev";
+const ETCD: &str = "EtcdSecrets.secrets.talos.dev";
+const OS_ROOT: &str = "OSRootSecrets.secrets.talos.dev";
+const KUBERNETES_ROOT: &str = "KubernetesRootSecrets.secrets.talos.dev";
+const ETCD_ROOT: &str = "EtcdRootSecrets.secrets.talos.dev";
+const NAMES: &str = "CertSANs.secrets.talos.dev";
+
+/// Every resource that is read.
+const RESOURCES: [Kinded; 10] = [
+    Kinded {
+        control_plane: false,
+        ..kinded(API, "api")
+    },
+    kinded(TRUSTD, "trustd"),
+    kinded(DYNAMIC, "k8s-dynamic-certs"),
+    Kinded {
+        always: false,
+        ..kinded(KUBERNETES, "k8s-certs")
+    },
+    kinded(ETCD, "etcd"),
+    Kinded {
+        control_plane: false,
+        always: false,
+        ..kinded(OS_ROOT, "os")
+    },
+    kinded(KUBERNETES_ROOT, "k8s"),
+    kinded(ETCD_ROOT, "etcd"),
+    Kinded {
+        control_plane: false,
+        ..kinded(NAMES, "api")
+    },
+    kinded(NAMES, "k8s"),
+];
 
 /// Everything one node says; what its answers leave out is empty.
 #[derive(Debug, Default)]
 pub(crate) struct Reading {
     pub(crate) facts: NodeFacts,
     pub(crate) endpoint: Option<ClusterEndpoint>,
-    /// The certificate that apid presents.
-    pub(crate) apid: Held,
-    /// The certificate that kube-apiserver presents.
-    pub(crate) kube_apiserver: Held,
+    held: HashMap<ServerKind, Held>,
     pub(crate) talos_authorities: Vec<Certificate>,
     pub(crate) kubernetes_authorities: Vec<Certificate>,
+    pub(crate) etcd_authorities: Vec<Certificate>,
+    /// Certificates of all resources, if they were asked for.
+    pub(crate) kept: Vec<Kept>,
+    /// Why resources cannot be read, each reason with the types it is about.
+    pub(crate) unread: Vec<(String, Vec<&'static str>)>,
     /// Why the node's machine type is not known.
     pub(crate) unknown_type: Option<String>,
 }
@@ -28,11 +89,7 @@ pub(crate) struct Reading {
 impl Reading {
     /// Returns what the node's resources hold for a kind of server.
     pub(crate) fn held(&self, kind: ServerKind) -> &Held {
-        match kind {
-            ServerKind::Apid => &self.apid,
-            ServerKind::KubeApiserver => &self.kube_apiserver,
-            _ => &NOTHING,
-        }
+        self.held.get(&kind).unwrap_or(&NOTHING)
     }
 }
 
@@ -49,8 +106,17 @@ pub(crate) struct Held {
     pub(crate) refusal: Option<String>,
 }
 
+/// What to read of a node.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted<'a> {
+    /// Kinds of servers that are looked at.
+    pub(crate) kinds: &'a [ServerKind],
+    /// Whether every certificate of every resource is wanted.
+    pub(crate) resources: bool,
+}
+
 /// Reads a node; only its addresses must be readable, for everything else takes more rights or another machine type.
-pub(crate) async fn read(node: &Node) -> Result<Reading, Error> {
+pub(crate) async fn read(node: &Node, wanted: Wanted<'_>) -> Result<Reading, Error> {
     // Certificates cover the addresses of the past as well, but only those of now must be covered and can be dialled.
     let addresses = node.addresses().await?;
     let hostname = spec(
@@ -71,9 +137,8 @@ pub(crate) async fn read(node: &Node) -> Result<Reading, Error> {
         "KubePrismConfigs.kubernetes.talos.dev",
         "k8s-loadbalancer-config",
     );
-    let apid = spec(node, "secrets", "ApiCertificates.secrets.talos.dev", "api");
-    let (hostname, machine_type, prism, apid, config) =
-        futures::join!(hostname, machine_type, prism, apid, node.machine_config());
+    let (hostname, machine_type, prism, config) =
+        futures::join!(hostname, machine_type, prism, node.machine_config());
     let control_plane = machine_type.and_then(|spec| control_plane(&spec));
     let config = config
         .ok()
@@ -87,55 +152,201 @@ pub(crate) async fn read(node: &Node) -> Result<Reading, Error> {
             has_apiserver_document: config
                 .as_ref()
                 .is_some_and(|config| config.document("KubeAPIServerConfig").is_some()),
+            wanted_names: Vec::new(),
         },
         endpoint: endpoint(config.as_ref(), prism.ok().as_ref()),
-        talos_authorities: match &apid {
-            Ok(spec) => authorities(spec, "/acceptedCAs"),
-            Err(_) => Vec::new(),
-        },
-        apid: Held::new(apid, "/server/crt"),
         ..Reading::default()
     };
     // What does not say that it is a worker may hold the certificates of a control plane.
-    if control_plane != Ok(false) {
-        let certificates = spec(
-            node,
-            "secrets",
-            "KubernetesDynamicCerts.secrets.talos.dev",
-            "k8s-dynamic-certs",
-        );
-        let roots = spec(
-            node,
-            "secrets",
-            "KubernetesRootSecrets.secrets.talos.dev",
-            "k8s",
-        );
-        let (certificates, roots) = futures::join!(certificates, roots);
-        reading.kube_apiserver = Held::new(certificates, "/apiServer/crt");
-        if let Ok(roots) = roots {
-            reading.kubernetes_authorities = authorities(&roots, "/acceptedCAs");
-        }
+    let is_worker = control_plane == Ok(false);
+    let resources = RESOURCES.iter().filter(|resource| {
+        (wanted.resources || resource.is_needed(wanted.kinds))
+            && !(is_worker && resource.control_plane)
+    });
+    let asking = resources.map(|resource| async move {
+        let answer = node
+            .get("secrets", resource.resource_type, resource.id)
+            .await;
+        (*resource, answer)
+    });
+    for (resource, answer) in futures::future::join_all(asking).await {
+        reading.take(resource, answer, wanted);
     }
     reading.unknown_type = control_plane.err();
     Ok(reading)
 }
 
-impl Held {
-    fn new(spec: Result<Value, String>, pointer: &str) -> Self {
-        match spec {
-            Ok(spec) => {
-                let chain = spec.pointer(pointer).map(certificates).unwrap_or_default();
-                let refusal = chain
-                    .is_empty()
-                    .then(|| format!("the resource has no {pointer}"));
-                Self { chain, refusal }
+impl Kinded {
+    /// Tells whether it is read for servers of these kinds.
+    fn is_needed(self, kinds: &[ServerKind]) -> bool {
+        let about = |wanted: &[ServerKind]| wanted.iter().any(|kind| kinds.contains(kind));
+        self.always
+            && match self.resource_type {
+                TRUSTD => about(&[ServerKind::Trustd]),
+                DYNAMIC | KUBERNETES_ROOT => {
+                    about(&[ServerKind::KubeApiserver, ServerKind::KubePrism])
+                }
+                ETCD | ETCD_ROOT => about(&[ServerKind::Etcd, ServerKind::EtcdPeer]),
+                _ => true,
             }
-            Err(refusal) => Self {
-                chain: Vec::new(),
-                refusal: Some(refusal),
-            },
+    }
+
+    /// Returns the fields that hold what servers present.
+    fn servers(self) -> &'static [(ServerKind, &'static str)] {
+        match self.resource_type {
+            API => &[(ServerKind::Apid, "/server/crt")],
+            TRUSTD => &[(ServerKind::Trustd, "/server/crt")],
+            DYNAMIC => &[(ServerKind::KubeApiserver, "/apiServer/crt")],
+            ETCD => &[
+                (ServerKind::Etcd, "/etcd/crt"),
+                (ServerKind::EtcdPeer, "/etcdPeer/crt"),
+            ],
+            _ => &[],
         }
     }
+}
+
+impl Reading {
+    /// Takes what one resource says.
+    fn take(
+        &mut self,
+        resource: Kinded,
+        answer: Result<talos_client::Resource, Error>,
+        wanted: Wanted<'_>,
+    ) {
+        let kind = resource.resource_type;
+        let since = answer
+            .as_ref()
+            .ok()
+            .and_then(|resource| resource.metadata.updated);
+        let spec = match answer {
+            Ok(found) => found.spec().map_err(|error| (sentence(&error), true)),
+            Err(error) => {
+                // What is not there holds nothing, and nobody is missing it.
+                let matters = error.kind() != Kind::NotFound;
+                Err((sentence(&error), matters))
+            }
+        };
+        let spec = match spec {
+            Ok(spec) => spec,
+            Err((why, matters)) => {
+                for (server, _) in resource.servers() {
+                    let refusal = Some(format!("{kind}: {why}"));
+                    let chain = Vec::new();
+                    self.held.insert(*server, Held { chain, refusal });
+                }
+                if matters {
+                    self.unread(kind, why);
+                }
+                return;
+            }
+        };
+        for (server, pointer) in resource.servers() {
+            let chain = spec.pointer(pointer).map(readable).unwrap_or_default();
+            let refusal = chain
+                .is_empty()
+                .then(|| format!("the resource has no {pointer}"));
+            self.held.insert(*server, Held { chain, refusal });
+        }
+        let accepted = || spec.get("acceptedCAs").map(readable).unwrap_or_default();
+        match kind {
+            API => self.talos_authorities = accepted(),
+            KUBERNETES_ROOT => self.kubernetes_authorities = accepted(),
+            ETCD_ROOT => {
+                self.etcd_authorities = spec.get("etcdCA").map(readable).unwrap_or_default();
+            }
+            NAMES => self.facts.wanted_names.push(WantedNames {
+                kind: match resource.id {
+                    "k8s" => ServerKind::KubeApiserver,
+                    _ => ServerKind::Apid,
+                },
+                names: names(&spec),
+                since,
+            }),
+            _ => {}
+        }
+        if wanted.resources {
+            self.keep(resource, &spec);
+        }
+    }
+
+    fn keep(&mut self, resource: Kinded, spec: &Value) {
+        let kind = resource.resource_type;
+        for found in walk(spec) {
+            let field = format!("/{}", found.path.join("/"));
+            match found.result {
+                Ok(certificate) => {
+                    let steps: Vec<&str> = found.path.iter().map(String::as_str).collect();
+                    self.kept.push(Kept {
+                        node: Some(self.facts.node.clone()),
+                        purpose: purpose(kind, &steps, &certificate).to_owned(),
+                        place: Place::Resource {
+                            kind: kind.to_owned(),
+                            id: resource.id.to_owned(),
+                            field,
+                        },
+                        certificate,
+                        manager: None,
+                    });
+                }
+                Err(why) => self.unread(kind, format!("{field}: {why}")),
+            }
+        }
+    }
+
+    fn unread(&mut self, resource_type: &'static str, why: String) {
+        let known = self.unread.iter_mut().find(|(reason, _)| *reason == why);
+        match known {
+            Some((_, types)) => types.push(resource_type),
+            None => self.unread.push((why, vec![resource_type])),
+        }
+    }
+}
+
+/// Says what a certificate of a resource is for.
+fn purpose(resource_type: &str, path: &[&str], certificate: &Certificate) -> &'static str {
+    match (resource_type, path) {
+        (API, ["server", ..]) => "apid",
+        (API, ["client", ..]) => "client of apid on other nodes",
+        (API | TRUSTD | OS_ROOT, ["acceptedCAs", ..]) => "accepted Talos CA",
+        (TRUSTD, ["server", ..]) => "trustd",
+        (OS_ROOT, ["issuingCA", ..]) => "Talos CA",
+        (DYNAMIC, ["apiServer", ..]) => "kube-apiserver",
+        (DYNAMIC, ["apiServerKubeletClient", ..]) => "kube-apiserver's client of kubelets",
+        (DYNAMIC, ["frontProxy", ..]) => "front proxy client",
+        (KUBERNETES, [.., "certificate-authority-data"]) => "Kubernetes CA",
+        (KUBERNETES, ["schedulerKubeconfig", ..]) => "kube-scheduler's client",
+        (KUBERNETES, ["controllerManagerKubeconfig", ..]) => "kube-controller-manager's client",
+        (KUBERNETES, ["localhostAdminKubeconfig" | "adminKubeconfig", ..]) => {
+            "administrator on the node"
+        }
+        (KUBERNETES_ROOT, ["issuingCA", ..]) => "Kubernetes CA",
+        (KUBERNETES_ROOT, ["acceptedCAs", ..]) => "accepted Kubernetes CA",
+        (KUBERNETES_ROOT, ["aggregatorCA", ..]) => "aggregator CA",
+        (ETCD, ["etcd", ..]) => "etcd",
+        (ETCD, ["etcdPeer", ..]) => "etcd peer",
+        (ETCD, ["etcdAdmin", ..]) => "administrator of etcd",
+        (ETCD, ["etcdAPIServer", ..]) => "kube-apiserver's client of etcd",
+        (ETCD_ROOT, _) => "etcd CA",
+        _ => crate::files::generic(certificate),
+    }
+}
+
+fn readable(value: &Value) -> Vec<Certificate> {
+    walk(&serde_json::json!({ "crt": value }))
+        .into_iter()
+        .filter_map(|found| found.result.ok())
+        .collect()
+}
+
+fn names(spec: &Value) -> Vec<Name> {
+    let lists = ["ips", "dnsNames"];
+    lists
+        .iter()
+        .filter_map(|list| spec.get(list)?.as_array())
+        .flatten()
+        .filter_map(|name| Name::parse(name.as_str()?).ok())
+        .collect()
 }
 
 /// Tells whether a machine of this type runs a kube-apiserver.
@@ -201,25 +412,6 @@ fn endpoint(config: Option<&MachineConfig>, prism: Option<&Value>) -> Option<Clu
         url,
         source: EndpointSource::KubePrismConfigs,
     })
-}
-
-fn authorities(spec: &Value, pointer: &str) -> Vec<Certificate> {
-    let list = spec.pointer(pointer).and_then(Value::as_array);
-    let list = list.into_iter().flatten();
-    list.filter_map(|entry| entry.get("crt"))
-        .flat_map(certificates)
-        .collect()
-}
-
-/// Reads a certificate field: PEM, which Talos writes in base64.
-fn certificates(field: &Value) -> Vec<Certificate> {
-    let text = field.as_str().unwrap_or_default().trim();
-    let pem = if text.starts_with("-----") {
-        text.as_bytes().to_vec()
-    } else {
-        STANDARD.decode(text).unwrap_or_default()
-    };
-    Certificate::many_from_pem(pem).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -14,18 +14,27 @@ mod connection;
 mod error;
 mod evidence;
 mod facts;
+mod files;
 mod handshake;
+mod kubernetes;
+mod metrics;
 mod page;
 mod probe;
 mod report;
 mod servers;
 mod setting;
+mod snapshot;
 
 pub use check::{CheckOptions, ExpectedName, check};
 pub use collect::{CollectOptions, KubernetesAccess, collect};
 pub use error::Error;
-pub use evidence::{ClientSeen, Evidence, Kept, NodeFacts, Place, Seen};
+pub use evidence::{
+    ClientSeen, Evidence, Kept, NodeFacts, Place, RequestSeen, RequestState, Seen, WantedNames,
+};
+pub use files::{FileContents, FileKind, FileProblem, Reference, read_file};
+pub use kubernetes::collect_kubernetes;
 pub use handshake::{Handshake, verified_handshake};
+pub use metrics::{LastErrors, metrics};
 pub use page::page;
 pub use probe::{Alert, Failure, Outcome, Probe, ProbeOptions, TlsVersion, probe, probe_any};
 pub use report::{
@@ -33,3 +42,4 @@ pub use report::{
     NotChecked, Problem, Report, Server, ServerKind, Source,
 };
 pub use setting::Setting;
+pub use snapshot::{Change, Snapshot, Spot};

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use talos_pki::Certificate;
 
 use crate::Outcome;
 
@@ -269,6 +270,25 @@ pub struct NotChecked {
     pub kind: Option<ServerKind>,
     /// Why.
     pub why: String,
+}
+
+impl CertificateSummary {
+    /// Takes what stands in a certificate.
+    pub fn of(certificate: &Certificate) -> Self {
+        Self {
+            subject: certificate.subject().to_owned(),
+            issuer: certificate.issuer().to_owned(),
+            algorithm: certificate.algorithm().to_string(),
+            not_before: certificate.not_before().to_string(),
+            not_after: certificate.not_after().to_string(),
+            fingerprint: certificate.fingerprint(),
+            names: certificate
+                .names()
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
+        }
+    }
 }
 
 impl Report {

@@ -15,59 +15,93 @@ use crate::{
     Source, probe_any,
 };
 
-/// Looks at all servers of one kind: those at addresses people gave, then those of nodes that none of these belongs to.
-pub(crate) async fn look(
+/// One server of a node that is still to be looked at.
+struct Open<'node> {
     kind: ServerKind,
-    nodes: &[AskedNode],
-    options: &CollectOptions,
-    evidence: &mut Evidence,
-) {
-    let mut given = dial_given(kind, options).await;
+    node: &'node AskedNode,
+    reached_as: Vec<(Name, NameSource)>,
+    given: Option<Dialled>,
+}
+
+/// Looks at all servers of all kinds: those at addresses people gave, then those of nodes that none of these belongs to.
+pub(crate) async fn look(nodes: &[AskedNode], options: &CollectOptions, evidence: &mut Evidence) {
     let mut open = Vec::new();
-    for node in nodes {
-        // Whether a node that does not say its type runs a control plane is seen by dialling it.
-        let may_run = node.reading.facts.control_plane != Some(false);
-        if kind == ServerKind::KubeApiserver && !may_run {
+    for kind in ServerKind::OF_NODES {
+        if !options.kinds.contains(&kind) {
             continue;
         }
-        let mine = given.extract_if(.., |dialled| belongs(dialled, node, kind));
-        let mine: Vec<Dialled> = mine.collect();
-        let reached_as = mine
-            .iter()
-            .flat_map(|dialled| dialled.reached_as.clone())
-            .collect();
-        let chosen = mine.into_iter().max_by_key(Dialled::has_chain);
-        open.push((node, reached_as, chosen));
-    }
-    for dialled in given {
-        let address = dialled.address.clone();
-        match dialled.seen(kind, &address) {
-            Ok(seen) => evidence.servers.push(seen),
-            Err(failure) => evidence.not_checked.push(NotChecked {
-                node: address,
-                kind: Some(kind),
-                why: failure.to_string(),
-            }),
+        let mut given = dial_given(kind, options).await;
+        for node in nodes {
+            // Whether a node that does not say its type runs a control plane is seen by dialling it.
+            let may_run = node.reading.facts.control_plane != Some(false);
+            if is_of_control_planes(kind) && !may_run {
+                continue;
+            }
+            let mine = given.extract_if(.., |dialled| belongs(dialled, node, kind));
+            let mine: Vec<Dialled> = mine.collect();
+            open.push(Open {
+                kind,
+                node,
+                reached_as: mine
+                    .iter()
+                    .flat_map(|dialled| dialled.reached_as.clone())
+                    .collect(),
+                given: mine.into_iter().max_by_key(Dialled::has_chain),
+            });
+        }
+        for dialled in given {
+            take(evidence, kind, dialled);
         }
     }
-    let looking = futures::stream::iter(open)
-        .map(|(node, reached_as, given)| look_at(kind, node, reached_as, given, options))
-        .buffered(options.concurrency.max(1));
-    for result in looking.collect::<Vec<_>>().await {
+    let looking = futures::stream::iter(open.into_iter().enumerate())
+        .map(|(index, open)| async move { (index, look_at(open, options).await) })
+        .buffer_unordered(options.concurrency.max(1));
+    let mut results = looking.collect::<Vec<_>>().await;
+    results.sort_by_key(|(index, _)| *index);
+    for (_, result) in results {
         match result {
             Ok(seen) => evidence.servers.push(seen),
-            Err((node, _)) if kind == ServerKind::KubeApiserver && node.failure.is_some() => {}
-            Err((node, not_checked)) => evidence.not_checked.push(NotChecked {
+            Err((kind, node, _)) if is_of_control_planes(kind) && node.failure.is_some() => {}
+            Err((kind, node, why)) => evidence.not_checked.push(NotChecked {
+                node: node.name.clone(),
+                kind: Some(kind),
                 why: match &node.reading.unknown_type {
-                    Some(unknown) if kind == ServerKind::KubeApiserver => {
-                        format!("{}; it may be a control plane: {unknown}", not_checked.why)
+                    Some(unknown) if is_of_control_planes(kind) => {
+                        format!("{why}; it may be a control plane: {unknown}")
                     }
-                    _ => not_checked.why,
+                    _ => why,
                 },
-                ..not_checked
             }),
         }
     }
+    let others = options.servers.iter().cloned();
+    let dialling = futures::stream::iter(others)
+        .map(|Address { host, port }| dial(ServerKind::Other, host, port, None, options))
+        .buffered(options.concurrency.max(1));
+    for dialled in dialling.collect::<Vec<_>>().await {
+        take(evidence, ServerKind::Other, dialled);
+    }
+}
+
+/// Takes a server that belongs to no known node.
+fn take(evidence: &mut Evidence, kind: ServerKind, dialled: Dialled) {
+    let address = dialled.address.clone();
+    match dialled.seen(kind, &address) {
+        Ok(seen) => evidence.servers.push(seen),
+        Err(failure) => evidence.not_checked.push(NotChecked {
+            node: address,
+            kind: Some(kind),
+            why: failure.to_string(),
+        }),
+    }
+}
+
+/// Tells whether only control planes run such a server.
+fn is_of_control_planes(kind: ServerKind) -> bool {
+    matches!(
+        kind,
+        ServerKind::Trustd | ServerKind::KubeApiserver | ServerKind::Etcd | ServerKind::EtcdPeer
+    )
 }
 
 /// One server that was dialled at an address people gave.
@@ -146,40 +180,44 @@ async fn dial_given(kind: ServerKind, options: &CollectOptions) -> Vec<Dialled> 
         }
     }
     let dialling = futures::stream::iter(targets)
-        .map(|(host, port, source)| dial(host, port, Some(source), options))
+        .map(|(host, port, source)| dial(kind, host, port, Some(source), options))
         .buffered(options.concurrency.max(1));
     dialling.collect().await
 }
 
 /// Looks at the server of one node.
 async fn look_at<'node>(
-    kind: ServerKind,
-    node: &'node AskedNode,
-    reached_as: Vec<(Name, NameSource)>,
-    given: Option<Dialled>,
+    open: Open<'node>,
     options: &CollectOptions,
-) -> Result<Seen, (&'node AskedNode, NotChecked)> {
-    let dialled = match given {
-        Some(given) => Some(given),
-        None => match own_address(node, options) {
-            Some(host) => Some(dial(host, own_port(kind), None, options).await),
-            None => None,
-        },
+) -> Result<Seen, (ServerKind, &'node AskedNode, String)> {
+    let Open {
+        kind,
+        node,
+        reached_as,
+        given,
+    } = open;
+    let host = match kind {
+        ServerKind::KubePrism => prism_host(node, options),
+        _ => own_address(node, options),
+    };
+    let dialled = match (given, host) {
+        (Some(given), _) => Some(given),
+        (None, Some(host)) => Some(dial(kind, host, own_port(kind), None, options).await),
+        (None, None) => None,
     };
     let failure = match dialled.map(|dialled| dialled.seen(kind, &node.name)) {
         Some(Ok(seen)) => return Ok(Seen { reached_as, ..seen }),
         Some(Err(failure)) => failure.to_string(),
+        None if kind == ServerKind::KubePrism => {
+            "it listens on the node's loopback only".to_owned()
+        }
         None => "it has no address that can be dialled from here".to_owned(),
     };
     let Held { chain, refusal } = node.reading.held(kind);
     if chain.is_empty() {
         let refusal = refusal.as_ref().map(|refusal| format!("; {refusal}"));
-        let not_checked = NotChecked {
-            node: node.name.clone(),
-            kind: Some(kind),
-            why: failure + refusal.as_deref().unwrap_or_default(),
-        };
-        return Err((node, not_checked));
+        let why = failure + refusal.as_deref().unwrap_or_default();
+        return Err((kind, node, why));
     }
     Ok(Seen {
         node: node.name.clone(),
@@ -190,6 +228,18 @@ async fn look_at<'node>(
         chain: chain.clone(),
         reached_as,
     })
+}
+
+/// Chooses where a node's KubePrism can be dialled: on the machine that this program runs on.
+fn prism_host(node: &AskedNode, options: &CollectOptions) -> Option<Name> {
+    match own_address(node, options)? {
+        Name::Ip(address) if address.is_loopback() => Some(Name::Ip(address)),
+        // An address can be bound only where it is this machine's.
+        Name::Ip(address) => std::net::UdpSocket::bind((address, 0))
+            .is_ok()
+            .then_some(Name::Ip(std::net::Ipv4Addr::LOCALHOST.into())),
+        Name::Dns(name) => (name == "localhost").then_some(Name::Dns(name)),
+    }
 }
 
 /// Tells whether a server that was dialled at an address people gave is this node's: by the address, by the certificate
@@ -246,17 +296,25 @@ fn own_port(kind: ServerKind) -> u16 {
 }
 
 async fn dial(
+    kind: ServerKind,
     host: Name,
     port: u16,
     source: Option<NameSource>,
     options: &CollectOptions,
 ) -> Dialled {
-    let probing = ProbeOptions {
+    let started = Instant::now();
+    let mut probing = ProbeOptions {
         server_name: Some(host.clone()),
         timeout: options.timeout,
         ..ProbeOptions::default()
     };
-    let result = probe_host(&host, port, &probing).await;
+    let mut result = probe_host(&host, port, &probing).await;
+    // Only apid must speak HTTP/2; others may speak something else.
+    if kind != ServerKind::Apid && result.as_ref().is_ok_and(lacks_protocol) {
+        probing.http2 = false;
+        probing.timeout = options.timeout.saturating_sub(started.elapsed());
+        result = probe_host(&host, port, &probing).await;
+    }
     Dialled {
         address: Address {
             host: host.clone(),
@@ -269,6 +327,16 @@ async fn dial(
             .collect(),
         host,
         result,
+    }
+}
+
+/// Tells whether a server ended the handshake because it does not speak the protocol that was offered.
+fn lacks_protocol(probe: &Probe) -> bool {
+    /// The alert `no_application_protocol`.
+    const NO_APPLICATION_PROTOCOL: u8 = 120;
+    match &probe.outcome {
+        Outcome::Failed(Failure::Alert { alert }) => alert.code() == NO_APPLICATION_PROTOCOL,
+        _ => false,
     }
 }
 
