@@ -1,15 +1,14 @@
 //! Addresses and ports for the nodes of one cluster.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use crate::error::Error;
 use crate::net::Port;
+use crate::node::MachineType;
 use crate::options::Options;
+use crate::servers::Server;
 
-/// Port of apid.
-const APID: u16 = 50_000;
-/// Port of kube-apiserver.
-const KUBERNETES: u16 = 6443;
 /// First address of a cluster that cannot be dialled.
 const BEHIND_NAT: Ipv4Addr = Ipv4Addr::new(10, 5, 10, 2);
 /// Blocks that are tried before giving up.
@@ -19,8 +18,7 @@ const ATTEMPTS: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Place {
     pub(crate) address: IpAddr,
-    pub(crate) apid: Option<Port>,
-    pub(crate) kubernetes: Option<Port>,
+    pub(crate) ports: BTreeMap<Server, Port>,
 }
 
 /// Finds a place for every node: control planes first, then all others.
@@ -38,19 +36,25 @@ pub(crate) fn places(options: &Options) -> Result<Vec<Place>, Error> {
 }
 
 /// A node whose ports are forwarded from free loopback ports, or from none.
+///
+/// As with Docker only the two APIs of the first control plane are, unless all are wanted.
 fn behind_nat(options: &Options, index: usize) -> Result<Place, Error> {
-    let forward = || {
+    let forward = |server| {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        Port::reserve(address).map_err(|source| Error::Listen { address, source })
+        let port = Port::reserve(address).map_err(|source| Error::Listen { address, source })?;
+        Ok((server, port))
     };
-    let is_forwarded = index == 0 || options.forward_all;
-    let is_control_plane = index < options.controlplanes;
+    let is_forwarded = |server: &Server| {
+        let is_api = matches!(server, Server::Apid | Server::KubeApiServer);
+        options.forward_all || index == 0 && is_api
+    };
+    let servers = servers(options.controlplanes, index);
     Ok(Place {
         address: IpAddr::V4(nth(BEHIND_NAT, index)),
-        apid: is_forwarded.then(forward).transpose()?,
-        kubernetes: (is_forwarded && is_control_plane)
-            .then(forward)
-            .transpose()?,
+        ports: servers
+            .filter(is_forwarded)
+            .map(forward)
+            .collect::<Result<_, _>>()?,
     })
 }
 
@@ -60,19 +64,28 @@ fn block(controlplanes: usize, count: usize) -> Option<Vec<Place>> {
     let first = Ipv4Addr::new(127, high, low, 2);
     let place = |index| {
         let address = IpAddr::V4(nth(first, index));
-        let port = |number| Port::reserve(SocketAddr::from((address, number))).ok();
-        let kubernetes = if index < controlplanes {
-            Some(port(KUBERNETES)?)
-        } else {
-            None
+        let port = |server: Server| {
+            let port = Port::reserve(SocketAddr::from((address, server.port()))).ok()?;
+            Some((server, port))
         };
+        let servers = servers(controlplanes, index);
         Some(Place {
             address,
-            apid: Some(port(APID)?),
-            kubernetes,
+            ports: servers.map(port).collect::<Option<_>>()?,
         })
     };
     (0..count).map(place).collect()
+}
+
+/// The servers that a node may come to run; one in maintenance mode becomes a worker at most.
+fn servers(controlplanes: usize, index: usize) -> impl Iterator<Item = Server> {
+    let machine_type = if index < controlplanes {
+        MachineType::ControlPlane
+    } else {
+        MachineType::Worker
+    };
+    let all = Server::ALL.into_iter();
+    all.filter(move |server| server.runs_on(machine_type))
 }
 
 fn nth(first: Ipv4Addr, index: usize) -> Ipv4Addr {

@@ -2,14 +2,19 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use jiff::SignedDuration;
 use talos_pki::Issued;
 
+use crate::config::Documents;
 use crate::error::Error;
+use crate::node::NodeState;
+use crate::pki::{self, YEAR};
 use crate::shared::Shared;
+use crate::trust::Trust;
 
 /// A talosconfig with one context.
 pub(crate) fn talosconfig(
-    shared: &Shared,
+    trust: &Trust,
     context: &str,
     endpoints: &[String],
     client: &Issued,
@@ -20,7 +25,7 @@ pub(crate) fn talosconfig(
             list + &format!("            - {endpoint}\n")
         }),
     };
-    let ca = STANDARD.encode(shared.pki.talos.certificate().pem());
+    let ca = STANDARD.encode(trust.talos.all_pem());
     let crt = STANDARD.encode(client.certificate.pem());
     let key = STANDARD.encode(client.key.pem().as_bytes());
     format!(
@@ -29,13 +34,23 @@ pub(crate) fn talosconfig(
 }
 
 /// An administrator's kubeconfig with a fresh client certificate.
-pub(crate) fn kubeconfig(shared: &Shared) -> Result<String, Error> {
-    let client = shared
-        .pki
-        .kube_client("admin", "system:masters", shared.now())?;
+pub(crate) fn kubeconfig(shared: &Shared, node: &NodeState) -> Result<String, Error> {
+    let trust = node.trust();
+    let no_signer = || Error::NoTrustd {
+        node: node.name.clone(),
+    };
+    let signer = trust.kubernetes.signer.as_ref().ok_or_else(no_signer)?;
+    let config = node.documents();
+    let lifetime = config
+        .as_deref()
+        .and_then(Documents::admin_kubeconfig_lifetime)
+        .and_then(lifetime)
+        .unwrap_or(YEAR);
+    let now = node.now(shared);
+    let client = pki::kube_client(signer, "admin", "system:masters", lifetime, now)?;
     let name = &shared.options.name;
     let server = &shared.endpoint;
-    let ca = STANDARD.encode(shared.pki.kubernetes.certificate().pem());
+    let ca = STANDARD.encode(trust.kubernetes.all_pem());
     let crt = STANDARD.encode(client.certificate.pem());
     let key = STANDARD.encode(client.key.pem().as_bytes());
     Ok(format!(
@@ -60,4 +75,54 @@ users:
     client-key-data: {key}
 "
     ))
+}
+
+/// Reads a duration as Go writes it, such as `168h0m0s`; one that is not positive is none.
+fn lifetime(text: &str) -> Option<SignedDuration> {
+    let mut total = SignedDuration::ZERO;
+    let mut rest = text.strip_prefix('+').unwrap_or(text);
+    while !rest.is_empty() {
+        let digits = rest.find(|letter: char| !letter.is_ascii_digit() && letter != '.')?;
+        let (number, behind) = rest.split_at(digits);
+        let unit = behind
+            .find(|letter: char| letter.is_ascii_digit() || letter == '.')
+            .unwrap_or(behind.len());
+        let (unit, behind) = behind.split_at(unit);
+        let seconds = match unit {
+            "h" => 3600.0,
+            "m" => 60.0,
+            "s" => 1.0,
+            "ms" => 1e-3,
+            "us" | "\u{b5}s" | "\u{3bc}s" => 1e-6,
+            "ns" => 1e-9,
+            _ => return None,
+        };
+        let part = number.parse::<f64>().ok()? * seconds;
+        total = total.checked_add(SignedDuration::try_from_secs_f64(part).ok()?)?;
+        rest = behind;
+    }
+    (total > SignedDuration::ZERO).then_some(total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lifetimes_are_read_as_go_reads_them() {
+        for (text, seconds) in [
+            ("168h0m0s", Some(604_800)),
+            ("8760h", Some(31_536_000)),
+            ("1h30m", Some(5400)),
+            ("1.5h", Some(5400)),
+            ("+90s", Some(90)),
+            ("0s", None),
+            ("-1h", None),
+            ("7d", None),
+            ("90", None),
+            ("", None),
+        ] {
+            assert_eq!(lifetime(text).map(|read| read.as_secs()), seconds, "{text}");
+        }
+    }
 }

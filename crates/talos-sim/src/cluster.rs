@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use jiff::SignedDuration;
 use talos_pki::Certificate;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -13,20 +12,17 @@ use crate::apid::{self, tls};
 use crate::calls::Call;
 use crate::certificates::{Certificates, apid_names};
 use crate::clients;
-use crate::config::{self, ConfigText, Configs, Given, Template};
+use crate::config::{ConfigText, Configs, Given, Template};
 use crate::error::Error;
 use crate::kubernetes::{self, KubeRequest};
 use crate::machine::MachineState;
 use crate::node::{MachineType, Node, NodeState};
 use crate::options::Options;
-use crate::pki::ClusterPki;
+use crate::pki::{self, ClusterPki, YEAR};
 use crate::seeding;
+use crate::servers::{self, Server};
 use crate::shared::{self, Shared};
-
-/// Port that a client assumes for apid.
-const APID_PORT: u16 = 50_000;
-/// Lifetime of the client certificates in a talosconfig.
-const YEAR: SignedDuration = SignedDuration::from_hours(8760);
+use crate::trust::Trust;
 
 /// A running simulated cluster; dropping it stops all of it.
 #[derive(Debug)]
@@ -94,6 +90,9 @@ impl Cluster {
             shared,
         };
         kubernetes::start(&cluster.shared).await?;
+        for node in &cluster.shared.nodes {
+            servers::start(&cluster.shared, node)?;
+        }
         Ok(cluster)
     }
 
@@ -102,17 +101,22 @@ impl Cluster {
         &self.nodes
     }
 
-    /// A talosconfig whose client certificate has these roles.
+    /// A talosconfig whose client certificate has these roles, of the authorities that the first control plane has now.
     pub fn talosconfig(&self, roles: &[&str]) -> String {
         let endpoints: Vec<String> = self.endpoints().collect();
-        let issued = self.shared.pki.talos_client(roles, YEAR, self.shared.now());
+        let trust = self.shared.current_trust();
+        let signer = trust.talos.signer.as_ref();
+        let signer = signer.expect("a control plane has the key of its authority");
+        let issued = pki::talos_client(signer, None, roles, YEAR, self.shared.now());
         let issued = issued.expect("a key in memory signs");
-        clients::talosconfig(&self.shared, &self.shared.options.name, &endpoints, &issued)
+        clients::talosconfig(&trust, &self.shared.options.name, &endpoints, &issued)
     }
 
     /// An administrator's kubeconfig whose server is the cluster endpoint.
     pub fn kubeconfig(&self) -> String {
-        clients::kubeconfig(&self.shared).expect("a key in memory signs")
+        let first = self.shared.control_planes().next();
+        let first = first.unwrap_or(&self.shared.nodes[0]);
+        clients::kubeconfig(&self.shared, first).expect("a key in memory signs")
     }
 
     /// The cluster's name.
@@ -130,12 +134,12 @@ impl Cluster {
         &self.shared.endpoint
     }
 
-    /// The authority that signs what apid presents and accepts.
+    /// The authority that signed what apid presents when the cluster started.
     pub fn talos_authority(&self) -> &Certificate {
         self.shared.pki.talos.certificate()
     }
 
-    /// The authority that signs what kube-apiserver presents and accepts.
+    /// The authority that signed what kube-apiserver presents when the cluster started.
     pub fn kubernetes_authority(&self) -> &Certificate {
         self.shared.pki.kubernetes.certificate()
     }
@@ -160,9 +164,9 @@ impl Cluster {
         let dialled = self
             .shared
             .control_planes()
-            .filter_map(|node| node.apid_port.as_ref());
+            .filter_map(|node| node.ports.get(&Server::Apid));
         dialled.map(|port| match port.address() {
-            address if address.port() == APID_PORT => address.ip().to_string(),
+            address if address.port() == Server::Apid.port() => address.ip().to_string(),
             address => address.to_string(),
         })
     }
@@ -206,6 +210,8 @@ fn machines(
 ) -> Result<Vec<Arc<NodeState>>, Error> {
     let provider = tls::provider();
     let now = shared::now(options);
+    let booted = [true, false]
+        .map(|control_plane| Arc::new(Trust::booted(pki, &template.machine_token, control_plane)));
     let machine = |(index, place): (usize, Place)| {
         let (machine_type, name) = identity(options, index);
         let configs = match machine_type {
@@ -215,18 +221,19 @@ fn machines(
                 Configs::booted(ConfigText::generated(text, machine_type))
             }
         };
-        let mut accepted = vec![pki.talos.certificate().clone()];
+        let mut trust = booted[usize::from(machine_type != MachineType::ControlPlane)].clone();
         let configured = match configs.active().filter(|_| options.configs.is_some()) {
             Some(documents) => {
-                accepted.extend(config::accepted(&documents));
+                trust = Arc::new(Trust::read(&documents, &trust));
                 documents.machine_cert_sans()
             }
             None if machine_type == MachineType::Unknown => Vec::new(),
             None => options.machine_cert_sans.clone(),
         };
         let names = apid_names(options.talos_version, &name, place.address, &configured);
-        let issued = pki.apid_server(&name, names, now)?;
-        let certificates = Certificates::new(issued, &accepted, options.clock_offset, &provider)
+        let issued = pki.talos.issue(&pki::apid_server(&name, names), now);
+        let issued = issued.map_err(|source| pki::failed(&name, source))?;
+        let certificates = Certificates::new(trust, issued, options.clock_offset, &provider)
             .map_err(|source| Error::Tls {
                 owner: name.clone(),
                 source,
@@ -234,12 +241,13 @@ fn machines(
         let node = NodeState {
             index,
             address: place.address,
-            apid_port: place.apid,
-            kube_port: place.kubernetes,
+            ports: place.ports,
             configs,
             store: <_>::default(),
             faults: <_>::default(),
             certificates,
+            identities: <_>::default(),
+            clock_offset: <_>::default(),
             machine: MachineState::new(options.bootstrapped),
             name,
         };
@@ -264,7 +272,7 @@ fn identity(options: &Options, index: usize) -> (MachineType, String) {
 }
 
 fn listen(node: &NodeState) -> Result<Option<TcpListener>, Error> {
-    let Some(port) = &node.apid_port else {
+    let Some(port) = node.ports.get(&Server::Apid) else {
         return Ok(None);
     };
     let address: SocketAddr = port.address();

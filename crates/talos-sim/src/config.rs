@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 pub(crate) use activation::{diff, needs_reboot};
 pub(crate) use decode::decode;
 pub(crate) use documents::Documents;
-pub(crate) use given::{Given, accepted};
+pub(crate) use given::Given;
 pub(crate) use template::Template;
 pub(crate) use validate::{report, validate};
 

@@ -32,7 +32,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// No free block of loopback addresses was found.
-    #[error("no block of {nodes} loopback addresses has ports 50000 and 6443 free")]
+    #[error("no block of {nodes} loopback addresses has the ports of Talos and Kubernetes free")]
     NoAddresses {
         /// Number of addresses that were needed.
         nodes: usize,
@@ -44,6 +44,12 @@ pub enum Error {
         owner: String,
         /// What the certificate code said.
         source: talos_pki::Error,
+    },
+    /// A worker found no control plane that signs a certificate for it.
+    #[error("no control plane signs a certificate for {node}")]
+    NoTrustd {
+        /// The worker.
+        node: String,
     },
     /// TLS could not be set up.
     #[error("cannot set up TLS for {owner}")]

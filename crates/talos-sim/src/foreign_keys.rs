@@ -20,7 +20,9 @@ impl Cluster {
             lifetime: SignedDuration::from_hours(8760),
             backdate: SignedDuration::ZERO,
         };
-        let authority = &self.shared.pki.talos;
+        let trust = self.shared.current_trust();
+        let authority = trust.talos.signer.as_ref();
+        let authority = authority.expect("a control plane has the key of its authority");
         let signed = authority.sign_leaf(&request, key.public_key_info(), self.shared.now());
         signed.expect("a key in memory signs")
     }

@@ -39,6 +39,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use jiff::Timestamp;
+use rustls::sign::CertifiedKey;
 use serde_json::Value;
 use talos_pki::Name;
 use tokio::sync::{mpsc, watch};
@@ -48,6 +49,7 @@ pub use handles::KubeChange;
 pub use requests::KubeRequest;
 pub(crate) use startup::{booted, config_applied, set_running, start};
 pub(crate) use talos::{PROVIDED, kubelet_image};
+pub(crate) use tls::{Gate, User};
 
 use kinds::{Catalog, Kind};
 use objects::{Next, Objects};
@@ -115,6 +117,17 @@ impl Kubernetes {
     /// All requests that arrived so far.
     pub(crate) fn requests(&self) -> Vec<KubeRequest> {
         self.requests.all()
+    }
+
+    /// What the kube-apiserver of a node presents when nothing is wrong with it.
+    pub(crate) fn presented(&self, node: usize) -> Option<Arc<CertifiedKey>> {
+        let member = self.member(node);
+        member.identity.get().map(|identity| identity.current())
+    }
+
+    /// What the certificate of a node's kube-apiserver covers.
+    pub(crate) fn covered(&self, node: usize) -> Vec<Name> {
+        lock(&self.member(node).names).clone()
     }
 
     /// What is particular to a node.

@@ -1,13 +1,18 @@
 //! One simulated machine.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use jiff::{SignedDuration, Timestamp};
 
 use crate::certificates::Certificates;
 use crate::config::{Configs, Documents};
 use crate::faults::Faults;
 use crate::machine::{self, MachineState};
 use crate::net::Port;
+use crate::servers::{Identities, Server};
 use crate::shared::Shared;
 use crate::store::Store;
 
@@ -47,12 +52,37 @@ impl Node {
 
     /// Where its apid can be dialled; `None` for a node behind NAT that is not forwarded.
     pub fn dial(&self) -> Option<SocketAddr> {
-        self.state().apid_port.as_ref().map(Port::address)
+        self.dial_server(Server::Apid)
     }
 
     /// Where its kube-apiserver can be dialled, on a control plane that is reachable.
     pub fn kube_dial(&self) -> Option<SocketAddr> {
-        self.state().kube_port.as_ref().map(Port::address)
+        self.dial_server(Server::KubeApiServer)
+    }
+
+    /// Where one of its servers can be dialled; `None` where the machine has none, or none that is forwarded.
+    pub fn dial_server(&self, server: Server) -> Option<SocketAddr> {
+        let state = self.state();
+        let port = state.ports.get(&server)?;
+        server.runs_on(state.machine_type()).then(|| port.address())
+    }
+
+    /// All of its servers that can be dialled.
+    pub fn servers(&self) -> Vec<(Server, SocketAddr)> {
+        let dialled = |server| Some((server, self.dial_server(server)?));
+        Server::ALL.into_iter().filter_map(dialled).collect()
+    }
+
+    /// Sets the machine's clock wrong by an amount that is added to the cluster's time.
+    ///
+    /// It shows in what the machine says about its time, and in certificates that it issues and judges from now on.
+    pub fn set_clock_offset(&self, offset: SignedDuration) {
+        self.state().set_clock_offset(&self.shared, offset);
+    }
+
+    /// The machine's own idea of the time.
+    pub fn now(&self) -> Timestamp {
+        self.state().now(&self.shared)
     }
 
     /// What goes wrong on this machine.
@@ -106,12 +136,15 @@ pub(crate) struct NodeState {
     /// Host name, which is also the name of its Kubernetes node.
     pub(crate) name: String,
     pub(crate) address: IpAddr,
-    pub(crate) apid_port: Option<Port>,
-    pub(crate) kube_port: Option<Port>,
+    /// Ports of the servers that it may come to run, as far as they can be dialled.
+    pub(crate) ports: BTreeMap<Server, Port>,
     pub(crate) configs: Configs,
     pub(crate) store: Store,
     pub(crate) faults: Faults,
     pub(crate) certificates: Certificates,
+    pub(crate) identities: Identities,
+    /// What is added to the cluster's time to get the machine's, in milliseconds.
+    pub(crate) clock_offset: AtomicI64,
     pub(crate) machine: MachineState,
 }
 
@@ -131,6 +164,20 @@ impl NodeState {
 
     pub(crate) fn is_control_plane(&self) -> bool {
         self.machine_type() == MachineType::ControlPlane
+    }
+
+    /// The machine's own idea of the time.
+    pub(crate) fn now(&self, shared: &Shared) -> Timestamp {
+        let offset = SignedDuration::from_millis(self.clock_offset.load(Ordering::Relaxed));
+        let right = shared.now();
+        right.checked_add(offset).unwrap_or(right)
+    }
+
+    fn set_clock_offset(&self, shared: &Shared, offset: SignedDuration) {
+        let millis = i64::try_from(offset.as_millis()).unwrap_or_default();
+        self.clock_offset.store(millis, Ordering::Relaxed);
+        let all = shared.options.clock_offset.saturating_add(offset);
+        self.certificates.clients().set_clock(all.as_secs());
     }
 
     /// The active machine configuration, if there is one.

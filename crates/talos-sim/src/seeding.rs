@@ -9,13 +9,18 @@ use crate::error::Error;
 use crate::kubernetes;
 use crate::machine;
 use crate::node::NodeState;
+use crate::servers;
 use crate::shared::Shared;
 
 /// Types whose resources follow from what the simulator makes itself, not from recordings.
-const OWN_TYPES: [&str; 4] = [
+const OWN_TYPES: [&str; 8] = [
     MACHINE_CONFIGS,
     "ApiCertificates.secrets.talos.dev",
     "CertSANs.secrets.talos.dev",
+    "EtcdRootSecrets.secrets.talos.dev",
+    "EtcdSecrets.secrets.talos.dev",
+    "MaintenanceRootSecrets.secrets.talos.dev",
+    "OSRootSecrets.secrets.talos.dev",
     "TrustdCertificates.secrets.talos.dev",
 ];
 
@@ -48,8 +53,11 @@ pub(crate) fn boot(
     if node.configs.in_maintenance() {
         return Ok(());
     }
+    certificates::write_roots(shared, node, cert_sans);
     certificates::write_names(shared, node, cert_sans);
-    certificates::write_certificates(shared, node)
+    certificates::write_certificates(shared, node, cert_sans)?;
+    certificates::write_maintenance(shared, node)?;
+    servers::issue_etcd(shared, node)
 }
 
 /// Writes the persistent configuration; each write counts, whatever it changes.

@@ -11,6 +11,7 @@ use crate::kubernetes::Kubernetes;
 use crate::node::NodeState;
 use crate::options::Options;
 use crate::pki::ClusterPki;
+use crate::trust::Trust;
 
 /// One simulated cluster, as its tasks see it.
 #[derive(Debug)]
@@ -47,6 +48,22 @@ impl Shared {
         self.nodes
             .iter()
             .find(|node| Some(node.address) == address || node.name == target)
+    }
+
+    /// The authorities that sign for a node: its own, or on a worker those of the first control plane.
+    pub(crate) fn signing_trust(&self, node: &NodeState) -> Arc<Trust> {
+        let own = node.trust();
+        if own.talos.signer.is_some() {
+            return own;
+        }
+        let first = self.control_planes().next();
+        first.map_or(own, |first| first.trust())
+    }
+
+    /// The authorities of the first control plane.
+    pub(crate) fn current_trust(&self) -> Arc<Trust> {
+        let first = self.control_planes().next().unwrap_or(&self.nodes[0]);
+        first.trust()
     }
 
     /// All control planes that have a configuration, in order.

@@ -13,14 +13,15 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use talos_pki::Certificate;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
-use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tonic::body::Body;
 
 use crate::apid::call::Caller;
 use crate::apid::router;
 use crate::faults::Reach;
+use crate::net::Port;
 use crate::node::NodeState;
+use crate::servers::{Server, secure};
 use crate::shared::Shared;
 
 /// Flow control windows of the real servers, in bytes.
@@ -40,7 +41,8 @@ pub(crate) async fn serve(shared: Arc<Shared>, node: Arc<NodeState>, first: TcpL
         if now == Reach::Refusing {
             listener = None;
         } else if listener.is_none() {
-            listener = node.apid_port.as_ref().and_then(|port| port.listen().ok());
+            let port = node.ports.get(&Server::Apid);
+            listener = port.map(Port::listen).and_then(Result::ok);
         }
         match (&listener, now) {
             (Some(listener), Reach::Up) => {
@@ -95,11 +97,7 @@ async fn speak(
 ) {
     let _ = stream.set_nodelay(true);
     let in_maintenance = node.configs.in_maintenance();
-    let Ok(config) = node.tls_config(&shared, in_maintenance) else {
-        return;
-    };
-    let acceptor = TlsAcceptor::from(Arc::new(config));
-    let Ok(stream) = acceptor.accept(stream).await else {
+    let Some(stream) = secure(&shared, &node, Server::Apid, stream).await else {
         return;
     };
     let organizations: Arc<[String]> = if in_maintenance {

@@ -158,6 +158,11 @@ pub(crate) async fn reach(
             failed to verify certificate: x509: certificate signed by unknown authority\"";
         return Err(Status::unavailable(text));
     }
+    if node.index != from.index {
+        from.check_peer(node).map_err(|reason| {
+            Status::unavailable(format!("connection error: desc = \"{reason}\""))
+        })?;
+    }
     Ok(node.clone())
 }
 

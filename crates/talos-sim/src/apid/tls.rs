@@ -1,33 +1,35 @@
 //! TLS as apid speaks it: version 1.3 only, `h2`, client certificates against a pool that can change.
 
 use std::fmt;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, UnixTime};
+use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
-use rustls::server::{
-    ClientHello, NoServerSessionStorage, ResolvesServerCert, WebPkiClientVerifier,
-};
 use rustls::sign::CertifiedKey;
 use rustls::{
-    CertificateError, DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig,
-    SignatureScheme, version,
+    CertificateError, DigitallySignedStruct, DistinguishedName, RootCertStore, SignatureScheme,
 };
-use talos_pki::{Certificate, Issued, Purpose};
+use talos_pki::{Certificate, Issued, PrivateKey, Purpose};
 
 /// What a node's apid presents right now.
 pub(crate) struct Identity(RwLock<Arc<CertifiedKey>>);
 
 impl Identity {
-    pub(crate) fn new(issued: &Issued) -> Result<Self, rustls::Error> {
-        Ok(Self(RwLock::new(certified(issued)?)))
+    pub(crate) fn new(issued: &Issued, chain: &[Certificate]) -> Result<Self, rustls::Error> {
+        Ok(Self(RwLock::new(certified(issued, chain)?)))
     }
 
-    /// Replaces the certificate for handshakes to come; open connections stay.
-    pub(crate) fn replace(&self, issued: &Issued) -> Result<(), rustls::Error> {
-        let new = certified(issued)?;
+    /// Replaces the certificate for handshakes to come, and what follows it; open connections stay.
+    pub(crate) fn replace(
+        &self,
+        issued: &Issued,
+        chain: &[Certificate],
+    ) -> Result<(), rustls::Error> {
+        let new = certified(issued, chain)?;
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = new;
         Ok(())
     }
@@ -52,21 +54,30 @@ pub(crate) struct Pool {
     provider: Arc<CryptoProvider>,
     verifier: Mutex<Arc<dyn ClientCertVerifier>>,
     /// Added to the real time when certificates are judged, in seconds.
-    clock_offset: i64,
+    clock_offset: AtomicI64,
+    /// Whether clients may be nothing but clients, as apid wants it.
+    clients_only: bool,
 }
 
 impl Pool {
     pub(crate) fn new(
         accepted: &[Certificate],
         clock_offset: i64,
+        clients_only: bool,
         provider: &Arc<CryptoProvider>,
     ) -> Result<Self, rustls::Error> {
         let verifier = Mutex::new(verifier(accepted, provider)?);
         Ok(Self {
             provider: provider.clone(),
             verifier,
-            clock_offset,
+            clock_offset: AtomicI64::new(clock_offset),
+            clients_only,
         })
+    }
+
+    /// Sets the clock by which certificates are judged, as seconds to add to the real time.
+    pub(crate) fn set_clock(&self, clock_offset: i64) {
+        self.clock_offset.store(clock_offset, Ordering::Relaxed);
     }
 
     /// Replaces the accepted authorities for handshakes to come.
@@ -95,11 +106,16 @@ impl ClientCertVerifier for Pool {
         intermediates: &[CertificateDer<'_>],
         now: UnixTime,
     ) -> Result<ClientCertVerified, rustls::Error> {
-        let seconds = now.as_secs().saturating_add_signed(self.clock_offset);
+        let seconds = now
+            .as_secs()
+            .saturating_add_signed(self.clock_offset.load(Ordering::Relaxed));
         let now = UnixTime::since_unix_epoch(std::time::Duration::from_secs(seconds));
         let verified = self
             .current()
             .verify_client_cert(end_entity, intermediates, now)?;
+        if !self.clients_only {
+            return Ok(verified);
+        }
         for der in std::iter::once(end_entity).chain(intermediates) {
             let certificate = Certificate::from_der(der).map_err(|_| bad_certificate())?;
             let is_leaf = !certificate.is_ca();
@@ -133,39 +149,23 @@ impl ClientCertVerifier for Pool {
     }
 }
 
-/// Presents one certificate, whatever name the client asks for.
-#[derive(Debug)]
-struct Always(Arc<CertifiedKey>);
-
-impl ResolvesServerCert for Always {
-    fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        Some(self.0.clone())
-    }
+/// Makes of an issued certificate and what follows it in the chain what rustls presents.
+pub(crate) fn certified(
+    issued: &Issued,
+    chain: &[Certificate],
+) -> Result<Arc<CertifiedKey>, rustls::Error> {
+    let leaf = std::iter::once(&issued.certificate);
+    let ders = leaf.chain(chain).map(|part| part.der().to_vec());
+    certified_ders(ders.collect(), &issued.key)
 }
 
-/// A server configuration for one handshake; without a pool no client certificate is asked for.
-pub(crate) fn server_config(
-    identity: Arc<CertifiedKey>,
-    pool: Option<Arc<Pool>>,
-    provider: &Arc<CryptoProvider>,
-) -> Result<ServerConfig, rustls::Error> {
-    let builder = ServerConfig::builder_with_provider(provider.clone())
-        .with_protocol_versions(&[&version::TLS13])?;
-    let builder = match pool {
-        Some(pool) => builder.with_client_cert_verifier(pool),
-        None => builder.with_no_client_auth(),
-    };
-    let mut config = builder.with_cert_resolver(Arc::new(Always(identity)));
-    config.alpn_protocols = vec![b"h2".to_vec()];
-    config.send_tls13_tickets = 0;
-    config.session_storage = Arc::new(NoServerSessionStorage {});
-    Ok(config)
-}
-
-/// Makes of an issued certificate what rustls presents.
-pub(crate) fn certified(issued: &Issued) -> Result<Arc<CertifiedKey>, rustls::Error> {
-    let chain = vec![CertificateDer::from(issued.certificate.der().to_vec())];
-    let der = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(issued.key.pkcs8_der().to_vec()));
+/// Makes of the parts of a chain what rustls presents.
+pub(crate) fn certified_ders(
+    chain: Vec<Vec<u8>>,
+    key: &PrivateKey,
+) -> Result<Arc<CertifiedKey>, rustls::Error> {
+    let chain = chain.into_iter().map(CertificateDer::from).collect();
+    let der = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.pkcs8_der().to_vec()));
     let key = rustls::crypto::aws_lc_rs::sign::any_supported_type(&der)?;
     Ok(Arc::new(CertifiedKey::new(chain, key)))
 }
@@ -175,7 +175,8 @@ pub(crate) fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::aws_lc_rs::default_provider())
 }
 
-fn verifier(
+/// Accepts the clients of some authorities.
+pub(crate) fn verifier(
     accepted: &[Certificate],
     provider: &Arc<CryptoProvider>,
 ) -> Result<Arc<dyn ClientCertVerifier>, rustls::Error> {

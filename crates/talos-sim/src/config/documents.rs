@@ -143,6 +143,33 @@ impl Documents {
         own.or_else(|| self.at("/machine/kubelet/image"))?.as_str()
     }
 
+    /// Whether the kubelet has its serving certificate signed by the cluster's authority.
+    pub(crate) fn rotates_kubelet_server_certificate(&self) -> bool {
+        let own = self.of_kind("KubeletConfig");
+        let setting = |document: &str, main: &str| {
+            let own = own.and_then(|config| config.pointer(document));
+            own.or_else(|| self.at(main)).cloned().unwrap_or_default()
+        };
+        let argument = setting(
+            "/extraArgs/rotate-server-certificates",
+            "/machine/kubelet/extraArgs/rotate-server-certificates",
+        );
+        let argument = argument
+            .as_array()
+            .and_then(|list| list.last())
+            .unwrap_or(&argument);
+        let bootstrap = setting(
+            "/extraConfig/serverTLSBootstrap",
+            "/machine/kubelet/extraConfig/serverTLSBootstrap",
+        );
+        *argument == "true" || *argument == true || bootstrap == true
+    }
+
+    /// `cluster.adminKubeconfig.certLifetime`, as it is written.
+    pub(crate) fn admin_kubeconfig_lifetime(&self) -> Option<&str> {
+        self.at("/cluster/adminKubeconfig/certLifetime")?.as_str()
+    }
+
     /// `cluster.controlPlane.endpoint`, or the same in a document of its own.
     pub(crate) fn endpoint(&self) -> Option<&str> {
         let own = self

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
-use talos_pki::{Authority, Certificate};
+use talos_pki::Authority;
 
 use super::{Documents, decode, validate};
 use crate::error::Error;
@@ -85,6 +85,11 @@ impl<'a> Given<'a> {
             .as_str()
     }
 
+    /// The token by which trustd knows workers.
+    pub(crate) fn machine_token(&self) -> Option<&str> {
+        self.control_plane.at("/machine/token")?.as_str()
+    }
+
     /// The URL of the Kubernetes API.
     pub(crate) fn endpoint(&self) -> Option<&str> {
         self.control_plane.endpoint()
@@ -125,18 +130,6 @@ impl<'a> Given<'a> {
         Authority::from_pem(crt, key)
             .map_err(|error| refuse(CONTROL_PLANES, format!("{place}: {error}")))
     }
-}
-
-/// The authorities besides the issuing one that a configuration accepts for the Talos API.
-pub(crate) fn accepted(config: &Documents) -> Vec<Certificate> {
-    let others = config.at("/machine/acceptedCAs").and_then(Value::as_array);
-    others
-        .into_iter()
-        .flatten()
-        .filter_map(|authority| encoded(authority, "crt"))
-        .filter_map(|pem| Certificate::many_from_pem(pem).ok())
-        .flatten()
-        .collect()
 }
 
 /// Reads a configuration and applies the machine's rules.

@@ -25,6 +25,8 @@ const HOSTNAME_DOCUMENT: &str = "---\n# The host name is fixed, so that nodes ca
 pub(crate) struct Template {
     /// `cluster.id`.
     pub(crate) cluster_id: String,
+    /// `machine.token`.
+    pub(crate) machine_token: String,
     control_plane: String,
     worker: String,
     /// Whether somebody else made the texts, which are not filled in then.
@@ -46,13 +48,13 @@ impl Template {
             })?;
         let certificate = |authority: &Authority| STANDARD.encode(authority.certificate().pem());
         let key = |authority: &Authority| STANDARD.encode(authority.key().pem().as_bytes());
-        let cluster_id = secret();
+        let (cluster_id, machine_token) = (secret(), token());
         let values = [
             // Parts first: they hold further marks.
             ("features", features.to_owned()),
             ("network", network.to_owned()),
             ("documents", documents.to_owned()),
-            ("machine-token", token()),
+            ("machine-token", machine_token.clone()),
             ("bootstrap-token", token()),
             ("cluster-id", cluster_id.clone()),
             ("cluster-secret", secret()),
@@ -90,6 +92,7 @@ impl Template {
             control_plane: fill(CONTROL_PLANE),
             worker: fill(WORKER),
             cluster_id,
+            machine_token,
             is_given: false,
         })
     }
@@ -99,6 +102,7 @@ impl Template {
         let (control_plane, worker) = given.texts();
         Self {
             cluster_id: given.cluster_id().unwrap_or_default().to_owned(),
+            machine_token: given.machine_token().unwrap_or_default().to_owned(),
             control_plane,
             worker,
             is_given: true,

@@ -18,7 +18,7 @@ use super::requests::KubeRequest;
 use super::route::{ObjectPath, Route, parameters, route};
 use super::selectors::Selection;
 use super::tables::{table, wants_table};
-use super::tls::{Gate, User};
+use super::tls::User;
 use super::verbs::{PatchKind, Write, key};
 use super::watching::{Watch, stream};
 use super::{Kubernetes, Member};
@@ -33,8 +33,6 @@ pub(crate) struct ApiServer {
     pub(crate) node: String,
     /// What is particular to Kubernetes on that node.
     pub(crate) member: Arc<Member>,
-    /// Tells users from strangers.
-    pub(crate) gate: Arc<Gate>,
 }
 
 /// One request, taken apart.

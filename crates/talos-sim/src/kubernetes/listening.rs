@@ -9,18 +9,21 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use tokio::net::TcpStream;
-use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use super::api::ApiServer;
 use crate::faults::Reach;
-use crate::net::Port;
+use crate::node::NodeState;
+use crate::servers::{Server, secure};
 
 /// How long a connection may still finish answers after the server was told to stop.
 const GRACE: Duration = Duration::from_millis(50);
 
 /// Serves the API on a port until the cluster stops.
-pub(crate) async fn serve(server: Arc<ApiServer>, port: &Port, acceptor: TlsAcceptor) {
+pub(crate) async fn serve(server: Arc<ApiServer>, node: Arc<NodeState>) {
+    let Some(port) = node.ports.get(&Server::KubeApiServer) else {
+        return;
+    };
     let mut running = server.member.running.subscribe();
     let mut reach = server.member.faults.watch_reach();
     loop {
@@ -56,8 +59,8 @@ pub(crate) async fn serve(server: Arc<ApiServer>, port: &Port, acceptor: TlsAcce
                             drop(stream);
                         });
                     } else {
-                        let (server, acceptor) = (Arc::clone(&server), acceptor.clone());
-                        tokio::spawn(connection(server, acceptor, stream, life));
+                        let (server, node) = (Arc::clone(&server), Arc::clone(&node));
+                        tokio::spawn(connection(server, node, stream, life));
                     }
                 }
             }
@@ -68,15 +71,17 @@ pub(crate) async fn serve(server: Arc<ApiServer>, port: &Port, acceptor: TlsAcce
 /// Answers the requests of one connection.
 async fn connection(
     server: Arc<ApiServer>,
-    acceptor: TlsAcceptor,
+    node: Arc<NodeState>,
     stream: TcpStream,
     life: CancellationToken,
 ) {
     let _unused = stream.set_nodelay(true);
-    let handshake = life.run_until_cancelled(acceptor.accept(stream)).await;
-    let Some(Ok(stream)) = handshake else { return };
+    let handshake = secure(&server.shared, &node, Server::KubeApiServer, stream);
+    let Some(Some(stream)) = life.run_until_cancelled(handshake).await else {
+        return;
+    };
     let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
-    let user = server.gate.user(chain, server.shared.now());
+    let user = node.kubernetes_user(&server.shared, chain);
     let answering = Arc::clone(&server);
     let service = service_fn(move |request| {
         let (server, user) = (Arc::clone(&answering), user.clone());

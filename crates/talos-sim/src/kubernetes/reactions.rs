@@ -13,6 +13,7 @@ use crate::config::Documents;
 use crate::machine::restart_kubelet;
 use crate::node::NodeState;
 use crate::options::TalosVersion;
+use crate::servers;
 use crate::shared::Shared;
 
 /// Works off the configurations of one node in the order in which they became active.
@@ -51,7 +52,7 @@ async fn react(shared: &Arc<Shared>, node: &Arc<NodeState>, config: &Documents) 
     }
 }
 
-/// Re-issues certificates if the names changed: once with the old names, then with the new ones.
+/// Re-issues certificates if the names or the authorities changed: once with the old names, then with the new ones.
 async fn certificates(
     shared: &Shared,
     node: &NodeState,
@@ -60,9 +61,11 @@ async fn certificates(
     settings: &Settings,
 ) {
     let names = talos::names(node, settings);
-    if !talos::publish_names(shared, node, &names) {
+    let other_roots = talos::roots_differ(node, config, settings);
+    if !talos::publish_names(shared, node, &names) && !other_roots {
         return;
     }
+    let chain = servers::kube_chain(shared, node);
     let old = std::mem::replace(&mut *lock(&member.names), names.clone());
     for names in [old, names] {
         sleep(shared.options.delays.certificate).await;
@@ -71,9 +74,10 @@ async fn certificates(
             talos::issue_serving(shared, node, names),
             member.identity.get(),
         ) {
-            let _kept_if_unusable = identity.replace(&issued);
+            let _kept_if_unusable = identity.replace(&issued, &chain);
         }
     }
+    node.reopen_kubernetes_gate();
     let _kept_if_failed = talos::reissue(shared, node, config, settings);
 }
 

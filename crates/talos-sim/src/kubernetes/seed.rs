@@ -28,13 +28,16 @@ pub(crate) fn basics(shared: &Shared, settings: &Settings) {
     let kubernetes = &shared.kubernetes;
     let store = |object: Value| kubernetes.store(object, shared.now());
     let now = shared.now();
+    let trust = shared.current_trust();
+    let aggregator = trust.aggregator.as_ref();
+    let aggregator = aggregator.map(|aggregator| aggregator.certificate().pem());
     for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
         store(json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } }));
         store(config_map(
             name,
             "kube-root-ca.crt",
             json!({
-                "ca.crt": shared.pki.kubernetes.certificate().pem(),
+                "ca.crt": trust.kubernetes.all_pem(),
             }),
         ));
         let account = json!({ "name": "default", "namespace": name });
@@ -44,9 +47,9 @@ pub(crate) fn basics(shared: &Shared, settings: &Settings) {
         "kube-system",
         "extension-apiserver-authentication",
         json!({
-            "client-ca-file": shared.pki.kubernetes.certificate().pem(),
+            "client-ca-file": trust.kubernetes.all_pem(),
             "requestheader-allowed-names": "[\"front-proxy-client\"]",
-            "requestheader-client-ca-file": shared.pki.aggregator.certificate().pem(),
+            "requestheader-client-ca-file": aggregator,
             "requestheader-extra-headers-prefix": "[\"X-Remote-Extra-\"]",
             "requestheader-group-headers": "[\"X-Remote-Group\"]",
             "requestheader-username-headers": "[\"X-Remote-User\"]",

@@ -4,19 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
-use tokio_rustls::TlsAcceptor;
 
 use super::api::ApiServer;
 use super::talos::{self, Component, Settings, tag};
-use super::tls::{self, Gate};
 use super::{kubelet, listening, lock, reactions, seed, workloads};
-use crate::apid::tls::{Identity, provider};
+use crate::apid::tls::Identity;
 use crate::config::Documents;
 use crate::error::Error;
 use crate::node::NodeState;
+use crate::servers;
 use crate::shared::Shared;
 
-/// Fills the objects and serves the API on the `kube_port` of every control plane.
+/// Fills the objects and serves the API on the port of every control plane.
 ///
 /// # Errors
 ///
@@ -57,7 +56,7 @@ pub(crate) async fn start(shared: &Arc<Shared>) -> Result<(), Error> {
         shared.spawn(starts);
         shared.spawn(kubelet::run(Arc::clone(shared), Arc::clone(node), pods));
         if node.is_control_plane() {
-            serve(shared, node)?;
+            serve(shared, node);
         }
     }
     shared.spawn(workloads::run(Arc::clone(shared)));
@@ -89,7 +88,7 @@ pub(crate) async fn booted(shared: &Arc<Shared>, node: &Arc<NodeState>) -> Resul
         seed::node(shared, node, &settings);
         if node.is_control_plane() {
             seed::mirror_pods(shared, node);
-            serve(shared, node)?;
+            serve(shared, node);
         }
     }
     Ok(())
@@ -125,10 +124,11 @@ async fn install(
         owner: node.name.clone(),
         source,
     };
+    let chain = servers::kube_chain(shared, node);
     match member.identity.get() {
-        Some(identity) => identity.replace(&issued).map_err(tls_failed)?,
+        Some(identity) => identity.replace(&issued, &chain).map_err(tls_failed)?,
         None => {
-            let identity = Arc::new(Identity::new(&issued).map_err(tls_failed)?);
+            let identity = Arc::new(Identity::new(&issued, &chain).map_err(tls_failed)?);
             member.identity.get_or_init(|| identity);
         }
     }
@@ -137,7 +137,7 @@ async fn install(
 }
 
 /// Serves the API on a control plane.
-fn serve(shared: &Arc<Shared>, node: &Arc<NodeState>) -> Result<(), Error> {
+fn serve(shared: &Arc<Shared>, node: &Arc<NodeState>) {
     let kubernetes = &shared.kubernetes;
     let member = kubernetes.member(node.index);
     let minor = shared
@@ -149,34 +149,12 @@ fn serve(shared: &Arc<Shared>, node: &Arc<NodeState>) -> Result<(), Error> {
     member
         .faults
         .refuse_streaming_lists(minor.unwrap_or(0) < FIRST_STREAMING_MINOR);
-    let Some(identity) = member.identity.get().cloned() else {
-        return Ok(());
-    };
-    if node.kube_port.is_none() {
-        return Ok(());
-    }
-    let tls_failed = |source| Error::Tls {
-        owner: node.name.clone(),
-        source,
-    };
-    let provider = provider();
-    let authority = shared.pki.kubernetes.certificate();
-    let gate = Arc::new(Gate::new(authority, &provider).map_err(tls_failed)?);
-    let config = tls::server_config(identity, Arc::clone(&gate), &provider).map_err(tls_failed)?;
     let server = Arc::new(ApiServer {
         shared: Arc::clone(shared),
         node: node.name.clone(),
         member,
-        gate,
     });
-    let acceptor = TlsAcceptor::from(Arc::new(config));
-    let node = Arc::clone(node);
-    shared.spawn(async move {
-        if let Some(port) = &node.kube_port {
-            listening::serve(server, port, acceptor).await;
-        }
-    });
-    Ok(())
+    shared.spawn(listening::serve(server, Arc::clone(node)));
 }
 
 /// Kubernetes 1.34 is the first version whose watches can begin with what exists.

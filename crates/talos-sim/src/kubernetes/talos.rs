@@ -17,7 +17,7 @@ use crate::store::{Draft, Resource};
 
 pub(crate) use configs::{kubelet, kubelet_image, render, render_manifests};
 pub(crate) use secrets::{
-    install as install_secrets, issue_serving, names, publish_names, reissue,
+    install as install_secrets, issue_serving, names, publish_names, reissue, roots_differ,
 };
 pub(crate) use settings::{Component, Settings, tag};
 pub(crate) use template::{Template, fill};

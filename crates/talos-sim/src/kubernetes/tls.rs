@@ -1,6 +1,6 @@
 //! TLS as kube-apiserver speaks it: 1.2 and 1.3, and a client certificate that is judged later.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -8,14 +8,10 @@ use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
-use rustls::server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier};
-use rustls::sign::CertifiedKey;
-use rustls::{
-    DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig, SignatureScheme, version,
-};
+use rustls::{DigitallySignedStruct, DistinguishedName, SignatureScheme};
 use talos_pki::{Certificate, Purpose};
 
-use crate::apid::tls::Identity;
+use crate::apid::tls;
 
 /// Who a client certificate belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,23 +27,37 @@ pub(crate) struct User {
 /// That is what kube-apiserver does: a certificate of another authority is answered with `401`.
 #[derive(Debug)]
 pub(crate) struct Gate {
-    verifier: Arc<dyn ClientCertVerifier>,
+    verifier: RwLock<Arc<dyn ClientCertVerifier>>,
 }
 
 impl Gate {
-    /// Accepts users with certificates of one authority.
+    /// Accepts users with certificates of these authorities.
     pub(crate) fn new(
-        authority: &Certificate,
+        authorities: &[Certificate],
         provider: &Arc<CryptoProvider>,
     ) -> Result<Self, rustls::Error> {
-        let mut roots = RootCertStore::empty();
-        roots.add(CertificateDer::from(authority.der().to_vec()))?;
-        let builder =
-            WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone());
-        let verifier = builder
-            .build()
-            .map_err(|error| rustls::Error::General(error.to_string()))?;
-        Ok(Self { verifier })
+        Ok(Self {
+            verifier: RwLock::new(tls::verifier(authorities, provider)?),
+        })
+    }
+
+    /// Replaces the accepted authorities for connections to come.
+    pub(crate) fn replace(
+        &self,
+        authorities: &[Certificate],
+        provider: &Arc<CryptoProvider>,
+    ) -> Result<(), rustls::Error> {
+        let new = tls::verifier(authorities, provider)?;
+        *self
+            .verifier
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = new;
+        Ok(())
+    }
+
+    fn current(&self) -> Arc<dyn ClientCertVerifier> {
+        let verifier = self.verifier.read();
+        verifier.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns the user of a certificate chain, if the authority vouches for it now.
@@ -55,7 +65,7 @@ impl Gate {
         let (leaf, rest) = chain.split_first()?;
         let seconds = u64::try_from(now.as_second()).ok()?;
         let now = UnixTime::since_unix_epoch(Duration::from_secs(seconds));
-        self.verifier.verify_client_cert(leaf, rest, now).ok()?;
+        self.current().verify_client_cert(leaf, rest, now).ok()?;
         let certificate = Certificate::from_der(leaf).ok()?;
         let purposes = certificate.extended_key_usage()?;
         purposes.contains(&Purpose::ClientAuth).then(|| User {
@@ -71,7 +81,7 @@ impl ClientCertVerifier for Gate {
     }
 
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
-        self.verifier.root_hint_subjects()
+        &[]
     }
 
     fn verify_client_cert(
@@ -89,7 +99,7 @@ impl ClientCertVerifier for Gate {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.verifier.verify_tls12_signature(message, cert, dss)
+        self.current().verify_tls12_signature(message, cert, dss)
     }
 
     fn verify_tls13_signature(
@@ -98,34 +108,10 @@ impl ClientCertVerifier for Gate {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.verifier.verify_tls13_signature(message, cert, dss)
+        self.current().verify_tls13_signature(message, cert, dss)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.verifier.supported_verify_schemes()
+        self.current().supported_verify_schemes()
     }
-}
-
-/// Presents the certificate that is current when a handshake begins.
-#[derive(Debug)]
-struct Current(Arc<Identity>);
-
-impl ResolvesServerCert for Current {
-    fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        Some(self.0.current())
-    }
-}
-
-/// Returns the configuration of one kube-apiserver.
-pub(crate) fn server_config(
-    identity: Arc<Identity>,
-    gate: Arc<Gate>,
-    provider: &Arc<CryptoProvider>,
-) -> Result<ServerConfig, rustls::Error> {
-    let mut config = ServerConfig::builder_with_provider(provider.clone())
-        .with_protocol_versions(&[&version::TLS13, &version::TLS12])?
-        .with_client_cert_verifier(gate)
-        .with_cert_resolver(Arc::new(Current(identity)));
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(config)
 }

@@ -16,11 +16,13 @@ use crate::apid::Context;
 use crate::clients;
 use crate::machine::logs::{DataStream, data};
 use crate::options::TalosVersion;
+use crate::pki;
 
 /// `Kubeconfig`: a gzipped tar with one file, whose tar is not terminated.
 pub(crate) async fn kubeconfig(context: Context) -> Result<DataStream, Status> {
     control_plane_only(&context, "kubeconfig is")?;
-    let text = clients::kubeconfig(&context.shared).map_err(|error| failed(&error))?;
+    let text =
+        clients::kubeconfig(&context.shared, &context.node).map_err(|error| failed(&error))?;
     let archive = archive(&text).map_err(|error| failed(&error))?;
     Ok(Box::pin(stream::iter([Ok(data(archive))])))
 }
@@ -45,7 +47,11 @@ pub(crate) async fn client_configuration(
     }
     let roles: Vec<&str> = request.roles.iter().map(String::as_str).collect();
     let lifetime = SignedDuration::from_secs(lifetime);
-    let issued = shared.pki.talos_client(&roles, lifetime, shared.now());
+    let trust = context.node.trust();
+    let signer = trust.talos.signer.as_ref();
+    let signer = signer.ok_or_else(|| Status::unknown("no issuing CA"))?;
+    let now = context.node.now(shared);
+    let issued = pki::talos_client(signer, None, &roles, lifetime, now);
     let issued = issued.map_err(|error| failed(&error))?;
     let name = &shared.options.name;
     let name = match roles.as_slice() {
@@ -54,10 +60,10 @@ pub(crate) async fn client_configuration(
     };
     let entry = GenerateClientConfiguration {
         metadata: None,
-        ca: shared.pki.talos.certificate().pem().into_bytes(),
+        ca: trust.talos.all_pem().into_bytes(),
         crt: issued.certificate.pem().into_bytes(),
         key: issued.key.pem().as_bytes().to_vec(),
-        talosconfig: clients::talosconfig(shared, &name, &[], &issued).into_bytes(),
+        talosconfig: clients::talosconfig(&trust, &name, &[], &issued).into_bytes(),
     };
     Ok(GenerateClientConfigurationResponse {
         messages: vec![entry],

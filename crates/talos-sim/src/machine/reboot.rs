@@ -20,6 +20,7 @@ use crate::machine::status;
 use crate::node::NodeState;
 use crate::options::Platform;
 use crate::seeding;
+use crate::servers;
 use crate::shared::Shared;
 
 /// What the kernel is told in order to restart the machine.
@@ -161,11 +162,16 @@ pub(crate) fn tell_boot(shared: &Shared, node: &NodeState) {
 /// Fills the store of a machine that starts with its active configuration.
 async fn fill(shared: &Arc<Shared>, node: &Arc<NodeState>) {
     let seeds = Seeds::new(seeding::site(shared), shared.now());
+    if let Some(config) = node.documents() {
+        node.adopt(&config);
+        node.reopen_kubernetes_gate();
+    }
     // Issuing fails only if the random source does; the machine then keeps its old certificate.
     let _kept = seeding::boot(shared, &seeds, node, &node.cert_sans());
     if !node.configs.in_maintenance() {
         let _kept = certificates::issue(shared, node);
         let _kept = kubernetes::booted(shared, node).await;
+        let _kept = servers::start(shared, node);
     }
 }
 

@@ -5,9 +5,8 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use jiff::SignedDuration;
 use serde_json::{Value, json};
-use talos_pki::{Issued, LeafRequest, LeafUsage, Name};
+use talos_pki::{Authority, Issued, Name};
 
 use super::settings::Settings;
 use super::{CONTROL_PLANE, SECRETS, put};
@@ -15,9 +14,12 @@ use crate::certificates::{names_spec, pair, parse};
 use crate::config::Documents;
 use crate::error::Error;
 use crate::node::NodeState;
+use crate::pki::{self, YEAR, failed};
 use crate::shared::Shared;
+use crate::trust::{Trust, authority_spec};
 
-const YEAR: SignedDuration = SignedDuration::from_hours(8760);
+/// Type of the authorities and keys of Kubernetes.
+const ROOTS: &str = "KubernetesRootSecrets.secrets.talos.dev";
 const DYNAMIC: &str = "KubernetesDynamicCerts.secrets.talos.dev";
 
 /// The names and addresses that kube-apiserver's certificate has to cover (facts/config.md §4.1).
@@ -73,31 +75,14 @@ pub(crate) fn issue_serving(
     node: &NodeState,
     names: Vec<Name>,
 ) -> Result<Issued, Error> {
-    let now = shared.now();
-    let serving = shared.pki.kube_server(names, now)?;
-    let kubelet = shared
-        .pki
-        .kube_client("apiserver-kubelet-client", "system:masters", now)?;
-    let proxy = LeafRequest {
-        common_name: Some("front-proxy-client".to_owned()),
-        organizations: Vec::new(),
-        names: Vec::new(),
-        usage: LeafUsage {
-            key_encipherment: true,
-            server: false,
-            client: true,
-        },
-        lifetime: YEAR,
-        backdate: SignedDuration::ZERO,
-    };
-    let proxy = shared
-        .pki
-        .aggregator
-        .issue(&proxy, now)
-        .map_err(|source| Error::Certificate {
-            owner: "front-proxy-client".to_owned(),
-            source,
-        })?;
+    let now = node.now(shared);
+    let trust = node.trust();
+    let (signer, aggregator) = signers(node, &trust)?;
+    let serving = signer.issue(&pki::kube_server(names), now);
+    let serving = serving.map_err(|source| failed("kube-apiserver", source))?;
+    let user = "apiserver-kubelet-client";
+    let kubelet = pki::kube_client(signer, user, "system:masters", YEAR, now)?;
+    let proxy = pki::front_proxy(aggregator, now)?;
     let spec = json!({
         "apiServer": pair(&serving),
         "apiServerKubeletClient": pair(&kubelet),
@@ -143,14 +128,16 @@ pub(crate) fn reissue(
     config: &Documents,
     settings: &Settings,
 ) -> Result<(), Error> {
-    let root = root_secrets(config, settings);
-    let id = (SECRETS, "KubernetesRootSecrets.secrets.talos.dev", "k8s");
+    let trust = node.trust();
+    let (signer, _) = signers(node, &trust)?;
+    let root = root_secrets(config, settings, &trust);
+    let id = (SECRETS, ROOTS, "k8s");
     put(shared, node, id, "secrets.RootKubernetesController", root);
 
     let local = "https://127.0.0.1:7445";
-    let now = shared.now();
-    let client = |user: &str, group: &str| shared.pki.kube_client(user, group, now);
-    let authority = shared.pki.kubernetes.certificate().pem();
+    let now = node.now(shared);
+    let client = |user: &str, group: &str| pki::kube_client(signer, user, group, YEAR, now);
+    let authority = trust.kubernetes.all_pem();
     let write = |server: &str, context: &str, user: &str, issued: &Issued| {
         kubeconfig(&settings.cluster, &authority, server, context, user, issued)
     };
@@ -194,7 +181,29 @@ pub(crate) fn endpoint_host(endpoint: &str) -> &str {
         .map_or(authority, |(host, _)| host)
 }
 
-fn root_secrets(config: &Documents, settings: &Settings) -> Value {
+/// Whether the authorities of Kubernetes, or whatever else static pods hold as secrets, differ from what is shown.
+pub(crate) fn roots_differ(node: &NodeState, config: &Documents, settings: &Settings) -> bool {
+    let shown = node.store.get(SECRETS, ROOTS, "k8s");
+    let root = root_secrets(config, settings, &node.trust());
+    shown.is_none_or(|shown| *shown.spec.value() != root)
+}
+
+/// The authorities that sign for kube-apiserver and for the front proxy.
+fn signers<'a>(
+    node: &NodeState,
+    trust: &'a Trust,
+) -> Result<(&'a Authority, &'a Authority), Error> {
+    let signers = trust
+        .kubernetes
+        .signer
+        .as_ref()
+        .zip(trust.aggregator.as_ref());
+    signers.ok_or_else(|| Error::NoTrustd {
+        node: node.name.clone(),
+    })
+}
+
+fn root_secrets(config: &Documents, settings: &Settings, trust: &Trust) -> Value {
     let at = |pointer: &str| config.at(pointer).cloned().unwrap_or_default();
     let url = |endpoint: &str| {
         let host = endpoint
@@ -223,10 +232,10 @@ fn root_secrets(config: &Documents, settings: &Settings) -> Value {
         "certSANs": names,
         "apiServerIPs": [settings.service_address],
         "dnsDomain": settings.dns_domain,
-        "issuingCA": at("/cluster/ca"),
-        "acceptedCAs": [{ "crt": at("/cluster/ca/crt") }],
+        "issuingCA": trust.kubernetes.issuing_spec(),
+        "acceptedCAs": trust.kubernetes.accepted_spec(),
         "serviceAccount": at("/cluster/serviceAccount"),
-        "aggregatorCA": at("/cluster/aggregatorCA"),
+        "aggregatorCA": trust.aggregator.as_ref().map(authority_spec),
         "aesCBCEncryptionSecret": "",
         "bootstrapTokenID": settings.token.0,
         "bootstrapTokenSecret": settings.token.1,
