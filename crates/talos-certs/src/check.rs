@@ -84,6 +84,7 @@ fn judge_server(
         authorities: evidence.authorities(seen.kind).to_vec(),
         warn_within: options.warn_within,
         setting: setting.map(|setting| setting.as_str().to_owned()),
+        ..Expectation::default()
     };
     let findings = judge(&seen.chain, &expectation, now);
     let fix = |names: &[&Name]| {

@@ -34,6 +34,16 @@ impl AuthorityKind {
         }
     }
 
+    /// Names the authority among people, such as `etcd CA`.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Talos => "Talos CA",
+            Self::Kubernetes => "Kubernetes CA",
+            Self::Aggregator => "aggregator CA",
+            Self::Etcd => "etcd CA",
+        }
+    }
+
     /// Returns the organization in the subject; the aggregator authority has an empty subject.
     pub fn organization(self) -> Option<&'static str> {
         match self {

@@ -1,6 +1,7 @@
 //! One X.509 certificate, read once into plain values.
 
 use std::fmt;
+use std::ops::Range;
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
@@ -10,8 +11,9 @@ use x509_parser::public_key::PublicKey;
 use x509_parser::time::ASN1Time;
 use x509_parser::x509::{SubjectPublicKeyInfo, X509Name};
 
+use crate::constraints::NameConstraints;
 use crate::extensions::{Extensions, KeyUsage, Purpose};
-use crate::{Algorithm, Error, Name, pem};
+use crate::{Algorithm, Error, Name, oid, pem};
 
 /// An X.509 certificate.
 #[derive(Clone)]
@@ -27,8 +29,13 @@ pub struct Certificate {
     not_before: Timestamp,
     not_after: Timestamp,
     algorithm: Algorithm,
+    key_kind: String,
     public_key_info: Vec<u8>,
     public_key: Vec<u8>,
+    signed: Range<usize>,
+    signature_algorithm: String,
+    signature_parameters: Vec<u8>,
+    signature: Vec<u8>,
     extensions: Extensions,
 }
 
@@ -150,9 +157,24 @@ impl Certificate {
         self.extensions.authority_key_id.as_deref()
     }
 
-    /// Names, by object identifier, the extensions that are malformed or given twice; their content is ignored.
+    /// Names, by object identifier, the extensions that are malformed; what can be read of them counts.
     pub fn unreadable_extensions(&self) -> &[String] {
         &self.extensions.unreadable
+    }
+
+    /// Names, by object identifier, the extensions that stand more than once; the first counts.
+    pub fn duplicate_extensions(&self) -> &[String] {
+        &self.extensions.duplicate
+    }
+
+    /// Names, by object identifier, the critical extensions that TLS libraries do not know and so refuse.
+    pub fn unknown_critical_extensions(&self) -> &[String] {
+        &self.extensions.unknown_critical
+    }
+
+    /// Returns how many intermediates may follow this authority, from basicConstraints.
+    pub fn path_length(&self) -> Option<u32> {
+        self.extensions.path_length
     }
 
     /// Returns SHA-256 over the DER, in lower-case hex.
@@ -170,6 +192,16 @@ impl Certificate {
         self.algorithm
     }
 
+    /// Names the kind of the public key, also of those that this library cannot use, such as `ECDSA P-224`.
+    pub fn key_kind(&self) -> &str {
+        &self.key_kind
+    }
+
+    /// Names how the certificate is signed, such as `ECDSA with SHA-256`; an unknown way by its object identifier.
+    pub fn signature_kind(&self) -> &str {
+        oid::signature(&self.signature_algorithm).unwrap_or(&self.signature_algorithm)
+    }
+
     /// Returns SubjectPublicKeyInfo as DER.
     pub fn public_key_info(&self) -> &[u8] {
         &self.public_key_info
@@ -182,6 +214,24 @@ impl Certificate {
 
     pub(crate) fn public_key(&self) -> &[u8] {
         &self.public_key
+    }
+
+    /// Returns the part that is signed, as DER.
+    pub(crate) fn signed(&self) -> &[u8] {
+        self.der.get(self.signed.clone()).unwrap_or_default()
+    }
+
+    /// Returns the object identifier and the DER parameters of the way it is signed.
+    pub(crate) fn signature_algorithm(&self) -> (&str, &[u8]) {
+        (&self.signature_algorithm, &self.signature_parameters)
+    }
+
+    pub(crate) fn signature(&self) -> &[u8] {
+        &self.signature
+    }
+
+    pub(crate) fn name_constraints(&self) -> Option<&NameConstraints> {
+        self.extensions.name_constraints.as_ref()
     }
 
     pub(crate) fn raw_subject(&self) -> &[u8] {
@@ -206,6 +256,10 @@ impl Certificate {
         }
         let subject = parsed.subject();
         let key = parsed.public_key();
+        let algorithm = algorithm(key);
+        let signed = parsed.tbs_certificate.as_ref();
+        let start = signed.as_ptr() as usize - der.as_ptr() as usize;
+        let parameters = parsed.signature_algorithm.parameters.as_ref();
         Ok(Self {
             der: der.to_vec(),
             serial: parsed.raw_serial().to_vec(),
@@ -217,7 +271,14 @@ impl Certificate {
             organizations: organizations(subject),
             not_before: timestamp(parsed.validity().not_before),
             not_after: timestamp(parsed.validity().not_after),
-            algorithm: algorithm(key),
+            algorithm,
+            key_kind: key_kind(key, algorithm),
+            signed: start..start + signed.len(),
+            signature_algorithm: parsed.signature_algorithm.algorithm.to_id_string(),
+            signature_parameters: parameters
+                .map(|parameters| parameters.data.to_vec())
+                .unwrap_or_default(),
+            signature: parsed.signature_value.data.to_vec(),
             public_key_info: key.raw.to_vec(),
             public_key: key.subject_public_key.data.to_vec(),
             extensions: Extensions::read(&parsed),
@@ -298,6 +359,18 @@ pub(crate) fn algorithm(key: &SubjectPublicKeyInfo<'_>) -> Algorithm {
         },
         _ => Algorithm::Other,
     }
+}
+
+/// Names a key also where this library cannot use it.
+fn key_kind(key: &SubjectPublicKeyInfo<'_>, algorithm: Algorithm) -> String {
+    if algorithm != Algorithm::Other {
+        return algorithm.to_string();
+    }
+    let identifier = key.algorithm.algorithm.to_id_string();
+    let parameters = key.algorithm.parameters.as_ref();
+    let curve = parameters.and_then(|parameters| parameters.as_oid().ok());
+    let curve = curve.map(|curve| curve.to_id_string());
+    oid::key(&identifier, curve.as_deref())
 }
 
 #[cfg(test)]

@@ -8,6 +8,20 @@ use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::{GeneralName, ParsedExtension};
 
 use crate::Name;
+use crate::constraints::NameConstraints;
+
+/// Extensions under 2.5.29 that TLS libraries take into account, so that they may be critical.
+const KNOWN_CRITICAL: [&str; 9] = [
+    "2.5.29.14",
+    "2.5.29.15",
+    "2.5.29.17",
+    "2.5.29.19",
+    "2.5.29.30",
+    "2.5.29.31",
+    "2.5.29.32",
+    "2.5.29.35",
+    "2.5.29.37",
+];
 
 /// What a key may be used for, from the keyUsage extension.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -63,18 +77,30 @@ pub(crate) struct Extensions {
     pub(crate) purposes: Option<Vec<Purpose>>,
     pub(crate) subject_key_id: Option<Vec<u8>>,
     pub(crate) authority_key_id: Option<Vec<u8>>,
+    pub(crate) path_length: Option<u32>,
+    pub(crate) name_constraints: Option<NameConstraints>,
     pub(crate) unreadable: Vec<String>,
+    pub(crate) duplicate: Vec<String>,
+    pub(crate) unknown_critical: Vec<String>,
 }
 
 impl Extensions {
-    /// Reads each extension once: of a pair of the same kind only the first counts, and the kind is reported.
+    /// Reads each extension once: of several of the same kind only the first counts.
     pub(crate) fn read(parsed: &X509Certificate<'_>) -> Self {
         let mut read = Self::default();
         let mut seen = Vec::new();
         for extension in parsed.extensions() {
             let identifier = extension.oid.to_id_string();
-            let twice = seen.contains(&identifier);
-            if twice || !read.take(extension.parsed_extension()) {
+            if extension.critical && !KNOWN_CRITICAL.contains(&identifier.as_str()) {
+                read.unknown_critical.push(identifier.clone());
+            }
+            if seen.contains(&identifier) {
+                if !read.duplicate.contains(&identifier) {
+                    read.duplicate.push(identifier);
+                }
+                continue;
+            }
+            if !read.take(extension.parsed_extension()) {
                 read.unreadable.push(identifier.clone());
             }
             seen.push(identifier);
@@ -96,6 +122,7 @@ impl Extensions {
             ParsedExtension::BasicConstraints(constraints) => {
                 self.has_basic_constraints = true;
                 self.is_ca = constraints.ca;
+                self.path_length = constraints.path_len_constraint;
             }
             ParsedExtension::KeyUsage(usage) => {
                 self.key_usage = Some(KeyUsage {
@@ -136,6 +163,9 @@ impl Extensions {
                     .iter()
                     .map(|oid| Purpose::Other(oid.to_id_string()));
                 self.purposes = Some(known.chain(other).collect());
+            }
+            ParsedExtension::NameConstraints(constraints) => {
+                self.name_constraints = Some(NameConstraints::read(constraints));
             }
             ParsedExtension::SubjectKeyIdentifier(id) => self.subject_key_id = Some(id.0.to_vec()),
             ParsedExtension::AuthorityKeyIdentifier(id) => {

@@ -1,11 +1,14 @@
 //! Judging the chain a server or client presents against what is expected of it.
 
+mod chain;
+mod leaf;
+
 use std::fmt;
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Serialize, Serializer};
 
-use crate::{Certificate, KeyUsage, Name, Purpose, covers, is_issued_by};
+use crate::{Certificate, Name};
 
 /// What is expected of a certificate; the default expects nothing but validity.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +19,10 @@ pub struct Expectation {
     pub role: Role,
     /// Authorities that should have issued it; empty when the chain is not to be judged.
     pub authorities: Vec<Certificate>,
+    /// What those authorities are called in messages, such as `Kubernetes CA`.
+    pub authority_label: Option<String>,
+    /// Other authorities that are known, to tell which of them issued it instead.
+    pub other_authorities: Vec<KnownAuthority>,
     /// Time before its end at which a certificate counts as expiring; zero when it never does.
     pub warn_within: SignedDuration,
     /// Setting of the machine configuration that adds a missing name, for example `machine.certSANs`.
@@ -37,6 +44,15 @@ pub enum Role {
     TalosClient,
 }
 
+/// An authority that has a name among people, such as `etcd CA`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownAuthority {
+    /// What it is called in messages.
+    pub label: String,
+    /// Its certificate.
+    pub certificate: Certificate,
+}
+
 /// One problem of a certificate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -48,6 +64,9 @@ pub struct Finding {
     /// Name that is not covered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<Name>,
+    /// Known authority that issued it, although another one is expected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub issued_by: Option<String>,
     /// What is wrong, as one sentence fragment.
     pub message: String,
     /// Setting that repairs it.
@@ -73,15 +92,40 @@ pub enum FindingCode {
     AuthorityExpired,
     /// No expected authority issued the certificate.
     UnknownAuthority,
+    /// Another known authority issued the certificate than the expected one.
+    WrongAuthority,
+    /// The certificate is signed by its own key, which is none of the expected authorities.
+    SelfSigned,
+    /// An intermediate authority that the chain needs is known, and is not presented.
+    MissingIntermediate,
+    /// A certificate signed another one and is no authority, or not for so long a chain.
+    NotAnAuthority,
+    /// An authority in the chain does not allow a name of the certificate.
+    NameConstraint,
+    /// An authority is presented as the certificate of a server or client.
+    AuthorityAsLeaf,
+    /// A key is too weak: RSA below 2048 bits, elliptic curves below 256 bits, DSA.
+    WeakKey,
+    /// A signature is made with MD2, MD5 or SHA-1.
+    WeakSignature,
     /// The keyUsage extension forbids the use.
     KeyUsage,
     /// The extendedKeyUsage extension forbids the use.
     ExtendedKeyUsage,
-    /// An extension is malformed or stands twice.
+    /// An extension is malformed.
     UnreadableExtension,
+    /// An extension stands more than once.
+    DuplicateExtension,
+    /// An extension is critical and unknown, so that clients refuse the certificate.
+    CriticalExtension,
 }
 
 impl FindingCode {
+    /// Tells whether clients that verify refuse a certificate for this; the rest is advice.
+    pub fn refuses(self) -> bool {
+        !matches!(self, Self::Expiring | Self::WeakKey | Self::AuthorityAsLeaf)
+    }
+
     /// Returns the stable word.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -92,9 +136,19 @@ impl FindingCode {
             Self::Expiring => "expiring",
             Self::AuthorityExpired => "authority-expired",
             Self::UnknownAuthority => "unknown-authority",
+            Self::WrongAuthority => "wrong-authority",
+            Self::SelfSigned => "self-signed",
+            Self::MissingIntermediate => "missing-intermediate",
+            Self::NotAnAuthority => "not-an-authority",
+            Self::NameConstraint => "name-constraint",
+            Self::AuthorityAsLeaf => "authority-as-leaf",
+            Self::WeakKey => "weak-key",
+            Self::WeakSignature => "weak-signature",
             Self::KeyUsage => "key-usage",
             Self::ExtendedKeyUsage => "extended-key-usage",
             Self::UnreadableExtension => "unreadable-extension",
+            Self::DuplicateExtension => "duplicate-extension",
+            Self::CriticalExtension => "critical-extension",
         }
     }
 }
@@ -119,152 +173,22 @@ pub fn judge(chain: &[Certificate], expected: &Expectation, now: Timestamp) -> V
             "no certificate was presented",
         )];
     };
-    let mut findings = Vec::new();
-    for identifier in leaf.unreadable_extensions() {
-        findings.push(finding(
-            FindingCode::UnreadableExtension,
-            format!("extension {identifier} is malformed or stands twice"),
-        ));
-    }
-    findings.extend(judge_names(leaf, expected));
-    findings.extend(judge_dates(leaf, expected.warn_within, now));
-    findings.extend(judge_usage(leaf, expected.role));
+    let mut findings = leaf::extensions(leaf);
+    findings.extend(leaf::names(leaf, expected));
+    findings.extend(leaf::dates(leaf, expected.warn_within, now));
+    findings.extend(leaf::usage(leaf, expected.role));
+    findings.extend(leaf::strength(leaf));
     if !expected.authorities.is_empty() {
-        findings.extend(judge_chain(leaf, rest, &expected.authorities, now));
+        findings.extend(chain::judge(leaf, rest, expected, now));
     }
     findings
 }
 
-fn judge_names<'judged>(
-    leaf: &'judged Certificate,
-    expected: &'judged Expectation,
-) -> impl Iterator<Item = Finding> + 'judged {
-    let missing = expected.names.iter().filter(|name| !covers(leaf, name));
-    missing.map(|name| Finding {
-        name: Some(name.clone()),
-        setting: expected.setting.clone(),
-        ..finding(
-            FindingCode::NameMissing,
-            format!("{name} is not in subjectAltName"),
-        )
-    })
-}
-
-fn judge_dates(leaf: &Certificate, warn_within: SignedDuration, now: Timestamp) -> Option<Finding> {
-    let (start, end) = (leaf.not_before(), leaf.not_after());
-    if now < start {
-        let message = format!("valid only from {start} on");
-        Some(finding(FindingCode::NotYetValid, message))
-    } else if is_after(now, end) {
-        Some(finding(FindingCode::Expired, format!("expired at {end}")))
-    } else if !warn_within.is_zero() && now.duration_until(end) <= warn_within {
-        Some(finding(FindingCode::Expiring, format!("expires at {end}")))
-    } else {
-        None
-    }
-}
-
-fn judge_usage(leaf: &Certificate, role: Role) -> Vec<Finding> {
-    let purpose = match role {
-        Role::Any => return Vec::new(),
-        Role::Server => Purpose::ServerAuth,
-        Role::Client | Role::TalosClient => Purpose::ClientAuth,
-    };
-    let mut findings = Vec::new();
-    let forbidden = |usage: KeyUsage| !usage.digital_signature;
-    if leaf.key_usage().is_some_and(forbidden) {
-        findings.push(finding(
-            FindingCode::KeyUsage,
-            "keyUsage lacks digitalSignature, which TLS needs",
-        ));
-    }
-    let given = leaf.extended_key_usage();
-    let allowed = match role {
-        Role::TalosClient => given == Some(&[Purpose::ClientAuth]),
-        _ => given.is_none_or(|given| given.contains(&purpose) || given.contains(&Purpose::Any)),
-    };
-    if !allowed {
-        let listed = given.unwrap_or_default().iter();
-        let listed: Vec<String> = listed.map(ToString::to_string).collect();
-        let wanted = if role == Role::TalosClient {
-            "exactly"
-        } else {
-            "among others"
-        };
-        findings.push(finding(
-            FindingCode::ExtendedKeyUsage,
-            format!(
-                "extendedKeyUsage is [{}], needed is {wanted} {purpose}",
-                listed.join(", ")
-            ),
-        ));
-    }
-    findings
-}
-
-/// Looks for a path to an expected authority: breadth first, each certificate of the chain once.
-fn judge_chain(
-    leaf: &Certificate,
-    rest: &[Certificate],
-    authorities: &[Certificate],
-    now: Timestamp,
-) -> Option<Finding> {
-    let mut reached: Vec<(usize, &Certificate)> = vec![(0, leaf)];
-    let mut expired = None;
-    let mut next = 0;
-    while let Some(&(position, certificate)) = reached.get(next) {
-        next += 1;
-        let issuers = authorities
-            .iter()
-            .filter(|authority| *authority == certificate || signs(authority, certificate));
-        for authority in issuers {
-            if is_valid(authority, now) {
-                return None;
-            }
-            expired.get_or_insert((position, authority));
-        }
-        for (index, candidate) in rest.iter().enumerate() {
-            let seen = reached
-                .iter()
-                .any(|(_, certificate)| *certificate == candidate);
-            if seen || !signs(candidate, certificate) {
-                continue;
-            }
-            if is_valid(candidate, now) {
-                reached.push((index + 1, candidate));
-            } else {
-                expired.get_or_insert((index + 1, candidate));
-            }
-        }
-    }
-    Some(match expired {
-        Some((position, authority)) => Finding {
-            certificate: position,
-            ..finding(
-                FindingCode::AuthorityExpired,
-                format!(
-                    "the authority {:?} is valid from {} to {} only",
-                    authority.subject(),
-                    authority.not_before(),
-                    authority.not_after()
-                ),
-            )
-        },
-        None => finding(
-            FindingCode::UnknownAuthority,
-            format!(
-                "issued by {:?}, which is none of the expected authorities",
-                leaf.issuer()
-            ),
-        ),
-    })
-}
-
-fn signs(authority: &Certificate, certificate: &Certificate) -> bool {
-    let may_sign = authority
-        .key_usage()
-        .is_none_or(|usage| usage.key_cert_sign);
-    authority.is_ca() && may_sign && is_issued_by(certificate, authority)
+/// Tells by how much this machine's clock must be behind, at least, when a certificate that begins in the future is
+/// sound: nodes issue certificates that are valid from that very moment.
+pub fn clock_behind(certificate: &Certificate, now: Timestamp) -> Option<SignedDuration> {
+    let behind = now.duration_until(certificate.not_before());
+    behind.is_positive().then_some(behind)
 }
 
 fn is_valid(certificate: &Certificate, now: Timestamp) -> bool {
@@ -281,6 +205,7 @@ fn finding(code: FindingCode, message: impl Into<String>) -> Finding {
         code,
         certificate: 0,
         name: None,
+        issued_by: None,
         message: message.into(),
         setting: None,
     }

@@ -11,6 +11,7 @@
 
 mod authority;
 mod certificate;
+mod constraints;
 mod der;
 mod error;
 mod extensions;
@@ -18,6 +19,7 @@ mod issue;
 mod judge;
 mod key;
 mod name;
+mod oid;
 mod pem;
 mod request;
 mod sans;
@@ -28,12 +30,12 @@ pub use certificate::Certificate;
 pub use error::Error;
 pub use extensions::{KeyUsage, Purpose};
 pub use issue::{Issued, LeafRequest, LeafUsage, fill_random};
-pub use judge::{Expectation, Finding, FindingCode, Role, judge};
+pub use judge::{Expectation, Finding, FindingCode, KnownAuthority, Role, clock_behind, judge};
 pub use key::{Algorithm, PrivateKey};
 pub use name::Name;
 pub use request::SigningRequest;
-pub use sans::{covered_by, covers};
-pub use verify::{is_issued_by, issuer_of};
+pub use sans::{covered_by, covers, unexpected};
+pub use verify::{is_issued_by, issuer_of, issuers_of};
 
 #[cfg(test)]
 mod corpus;
