@@ -32,8 +32,8 @@ pub use evidence::{
     ClientSeen, Evidence, Kept, NodeFacts, Place, RequestSeen, RequestState, Seen, WantedNames,
 };
 pub use files::{FileContents, FileKind, FileProblem, Reference, read_file};
-pub use kubernetes::collect_kubernetes;
 pub use handshake::{Handshake, verified_handshake};
+pub use kubernetes::collect_kubernetes;
 pub use metrics::{LastErrors, metrics};
 pub use page::page;
 pub use probe::{Alert, Failure, Outcome, Probe, ProbeOptions, TlsVersion, probe, probe_any};

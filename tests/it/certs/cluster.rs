@@ -65,6 +65,7 @@ impl<'cluster> Asker<'cluster> {
             kinds: vec![ServerKind::Apid, ServerKind::KubeApiserver],
             concurrency: 8,
             timeout: Duration::from_secs(10),
+            ..CollectOptions::default()
         };
         let evidence = collect(Ok(&client), &options).await;
         let expected = expected.iter().map(|name| ExpectedName {

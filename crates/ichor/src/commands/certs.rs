@@ -131,6 +131,7 @@ fn collect_options(args: &Check, look: &Look) -> Result<CollectOptions, Error> {
         },
         concurrency: look.concurrency,
         timeout: look.options.connect_timeout,
+        ..CollectOptions::default()
     })
 }
 

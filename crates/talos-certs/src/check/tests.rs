@@ -41,6 +41,7 @@ fn lab() -> Evidence {
             addresses: names(&["10.5.0.2"]),
             control_plane: Some(true),
             has_apiserver_document: false,
+            ..NodeFacts::default()
         }],
         servers: vec![
             seen("10.5.0.2", ServerKind::Apid, "talos-apid-controlplane"),
