@@ -67,8 +67,9 @@ pub(crate) fn resource_format(text: &str) -> Result<Format, String> {
 
 /// Reads the formats of commands whose result is a text.
 pub(crate) fn text_format(text: &str) -> Result<Format, String> {
-    match text.parse() {
-        Ok(format @ (Format::Table | Format::Json)) => Ok(format),
+    match text {
+        "table" => Ok(Format::Table),
+        "json" => Ok(Format::Json),
         _ => Err(format!("`{text}` is none of table, json")),
     }
 }

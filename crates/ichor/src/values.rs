@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use talos_config::generate::Release;
+
 /// Reads a Go duration: decimal numbers with units `ns`, `us`, `ms`, `s`, `m`, `h`, or `0`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let problem = || format!("`{text}` is not a duration such as 30s, 1m30s or 2h");
@@ -54,11 +56,9 @@ pub(crate) fn boolean(text: &str) -> Result<bool, String> {
 
 /// Accepts a version of Talos: `1.13`, `v1.13`, `v1.13.9` or `v1.13.0-rc.1`.
 pub(crate) fn talos_version(text: &str) -> Result<String, String> {
-    match is_version(text) {
-        true => Ok(text.to_owned()),
-        false => Err(format!(
-            "{text:?} is not a Talos version such as 1.13, v1.13.9 or v1.13.0-rc.1"
-        )),
+    match Release::parse(text) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(error) => Err(error.to_string()),
     }
 }
 
@@ -68,29 +68,6 @@ pub(crate) fn talos_version_if_any(text: &str) -> Result<String, String> {
         "" => Ok(String::new()),
         _ => talos_version(text),
     }
-}
-
-fn is_version(text: &str) -> bool {
-    let plain = text.strip_prefix('v').unwrap_or(text);
-    let (numbers, suffix) = match plain.split_once('-') {
-        Some((numbers, suffix)) => (numbers, Some(suffix)),
-        None => (plain, None),
-    };
-    let is_number = |number: &str| {
-        number.bytes().all(|byte| byte.is_ascii_digit())
-            && (number == "0" || !number.starts_with('0'))
-            && number.parse::<u32>().is_ok()
-    };
-    let is_identifier = |part: &str| {
-        let good = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-        !part.is_empty() && part.bytes().all(good)
-    };
-    let count = numbers.split('.').count();
-    numbers.split('.').all(is_number)
-        && match suffix {
-            Some(suffix) => count == 3 && suffix.split('.').all(is_identifier),
-            None => matches!(count, 2 | 3),
-        }
 }
 
 #[cfg(test)]

@@ -21,12 +21,13 @@ mod secrets;
 mod talosconfig;
 #[cfg(test)]
 mod tests;
+mod version;
 
 pub use contract::{Contract, Release};
 pub use endpoint::Endpoint;
 pub use error::{Error, Problem};
 pub use params::{Comments, Params};
-pub use secrets::{Encryption, FromConfig, KeyPair, PkiFiles, Random, Secrets};
+pub use secrets::{Encryption, FoundSecrets, KeyPair, PkiFiles, Random, Secrets};
 pub use talosconfig::talosconfig;
 
 use crate::machine::MachineType;

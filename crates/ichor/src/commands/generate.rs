@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 use serde::Serialize;
+use talos_config::generate::Release;
 
 use crate::error::{Code, Error, Outcome};
 use crate::session::Session;
@@ -83,6 +84,22 @@ fn now(session: &Session) -> Result<Timestamp, Error> {
             Error::new(Code::Invalid, message)
                 .hint("it holds the seconds since 1970 as a whole number")
         })
+}
+
+/// Reads the value of `--talos-version`; without one the newest release is meant.
+fn release(given: Option<&str>, session: &mut Session) -> Result<Release, Error> {
+    match given {
+        None => Ok(Release::newest()),
+        Some("") => {
+            let release = Release::newest();
+            session.output.warn(&format!(
+                "--talos-version is empty, which means {}, the newest that is known",
+                release.contract()
+            ));
+            Ok(release)
+        }
+        Some(version) => Release::parse(version).map_err(|error| invalid(&error)),
+    }
 }
 
 /// Makes the error for what cannot be generated, with all that is wrong.

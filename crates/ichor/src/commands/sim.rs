@@ -12,6 +12,7 @@ use crate::error::{Code, Error, Outcome};
 use crate::files::{self, Access};
 use crate::output::{Format, Output, OutputArgs, columns};
 use crate::session::Session;
+use crate::values;
 
 /// Run a simulated cluster
 #[derive(Debug, clap::Args)]
@@ -262,7 +263,8 @@ pub(super) fn temporary_folder() -> Result<tempfile::TempDir, Error> {
 }
 
 fn talos_version(text: &str) -> Result<TalosVersion, String> {
-    TalosVersion::parse(text).ok_or_else(|| {
+    let text = values::talos_version(text)?;
+    TalosVersion::parse(&text).ok_or_else(|| {
         let known: Vec<_> = TalosVersion::ALL
             .iter()
             .map(|version| version.tag())

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::Error;
+use super::version::Version;
 
 /// A minor release of Talos, which decides how a configuration says things.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,20 +19,43 @@ pub struct Release {
     tag: String,
 }
 
-/// What is known of a minor release: its newest tag, and the Kubernetes that it runs if nobody chooses another.
+/// What is known of a minor release of Talos 1.
+struct Known {
+    minor: u64,
+    /// The tag that stands for it.
+    tag: &'static str,
+    /// The Kubernetes that this tag runs if nobody chooses another.
+    kubernetes: &'static str,
+    /// The minor versions of Kubernetes 1 that it runs.
+    runs: (u64, u64),
+}
+
+/// The minor releases that are known, oldest first.
 ///
-/// The rows of 1.11 to 1.14 are what the official library of each tag says. Those of 1.8, 1.9 and 1.10 are not
-/// verified: their libraries could not be had.
-const KNOWN: &[(u64, &str, &str)] = &[
-    (8, "v1.8.4", "1.31.1"),
-    (9, "v1.9.6", "1.32.0"),
-    (10, "v1.10.9", "1.33.0"),
-    (11, "v1.11.5", "1.34.1"),
-    (12, "v1.12.6", "1.35.2"),
-    (13, "v1.13.9", "1.36.3"),
-    (14, "v1.14.1", "1.37.0"),
+/// Tag and Kubernetes of 1.11 to 1.14 are what the official library of the tag says. Those of 1.8, 1.9 and 1.10, whose
+/// libraries could not be had, are what each tag brings by the table that upgrades of Kubernetes are planned from; where
+/// both sources know a tag, they agree. That table also tells the versions of Kubernetes that a release runs.
+const KNOWN: &[Known] = &[
+    known(8, "v1.8.4", "1.31.4", (26, 31)),
+    known(9, "v1.9.6", "1.32.4", (27, 32)),
+    known(10, "v1.10.9", "1.33.6", (28, 33)),
+    known(11, "v1.11.5", "1.34.1", (29, 34)),
+    known(12, "v1.12.6", "1.35.2", (30, 35)),
+    known(13, "v1.13.9", "1.36.3", (31, 36)),
+    known(14, "v1.14.1", "1.37.0", (32, 37)),
 ];
 
+const fn known(minor: u64, tag: &'static str, kubernetes: &'static str, runs: (u64, u64)) -> Known {
+    Known {
+        minor,
+        tag,
+        kubernetes,
+        runs,
+    }
+}
+
+/// The oldest release that is known.
+const OLDEST: Contract = Contract::of(8);
 /// The newest release that is known.
 const NEWEST: Contract = Contract::of(14);
 /// The image that installs Talos up to 1.13.
@@ -107,14 +131,9 @@ impl Contract {
         self.since(14)
     }
 
-    fn known(self) -> Option<(&'static str, &'static str)> {
-        let found = |contract: Self| {
-            KNOWN
-                .iter()
-                .find(|(minor, ..)| Self::of(*minor) == contract)
-        };
-        // What is newer than all we know is like the newest.
-        found(self.min(NEWEST)).map(|(_, tag, kubernetes)| (*tag, *kubernetes))
+    /// Returns what is known of the release; nothing of those before and after the ones that are known.
+    fn known(self) -> Option<&'static Known> {
+        KNOWN.iter().find(|known| Self::of(known.minor) == self)
     }
 }
 
@@ -130,41 +149,56 @@ impl Release {
         Self::of(NEWEST)
     }
 
-    /// Reads `v1.13`, `1.13` or `v1.13.9`; a version without its last part means the newest one that is known.
+    /// Reads `v1.13`, `1.13`, `v1.13.9` or `v1.13.0-rc.1`; without the third number it means the newest tag that is known.
     ///
     /// # Errors
     ///
     /// [`Error::Version`].
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let refuse = || Error::Version {
-            text: text.to_owned(),
-        };
         let plain = text.strip_prefix('v').unwrap_or(text);
-        let (numbers, suffix) = match plain.find(['-', '+']) {
-            Some(at) => plain.split_at(at),
-            None => (plain, ""),
+        let version = Version::parse(plain).ok_or_else(|| Error::Version {
+            text: text.to_owned(),
+        })?;
+        let contract = Contract {
+            major: version.major,
+            minor: version.minor,
         };
-        let numbers = numbers
-            .split('.')
-            .map(
-                |number| match number.bytes().all(|byte| byte.is_ascii_digit()) {
-                    true => number.parse::<u64>().map_err(|_| refuse()),
-                    false => Err(refuse()),
-                },
-            )
-            .collect::<Result<Vec<u64>, Error>>()?;
-        let is_suffix = suffix.len() != 1
-            && suffix
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || b"-+.".contains(&byte));
-        match numbers[..] {
-            [major, minor] if suffix.is_empty() => Ok(Self::of(Contract { major, minor })),
-            [major, minor, patch] if is_suffix => Ok(Self {
-                contract: Contract { major, minor },
-                tag: format!("v{major}.{minor}.{patch}{suffix}"),
-            }),
-            _ => Err(refuse()),
+        Ok(match version.patch {
+            Some(patch) => Self {
+                contract,
+                tag: format!("{contract}.{patch}{}", version.suffix),
+            },
+            None => Self::of(contract),
+        })
+    }
+
+    /// Says what is uncertain about a release that is not known.
+    pub fn warning(&self) -> Option<String> {
+        let contract = self.contract;
+        if contract > NEWEST {
+            return Some(format!(
+                "Talos {contract} is newer than {NEWEST}, the newest that is known: the machine configs are those of {NEWEST}"
+            ));
         }
+        (contract < OLDEST).then(|| {
+            format!(
+                "Talos {contract} is older than {OLDEST}, the oldest that is known: \
+                 it may refuse the machine configs or need another Kubernetes"
+            )
+        })
+    }
+
+    /// Says why a version of Kubernetes does not suit the release; an unfinished version counts as its release.
+    pub(super) fn unsuitable(&self, kubernetes: &str) -> Option<String> {
+        let (first, last) = self.contract.known()?.runs;
+        let version = Version::parse(kubernetes)?;
+        let suits = version.major == 1 && (first..=last).contains(&version.minor);
+        (!suits).then(|| {
+            format!(
+                "Talos {} runs Kubernetes 1.{first} to 1.{last}, not {kubernetes}",
+                self.contract
+            )
+        })
     }
 
     /// Returns the minor release.
@@ -185,18 +219,18 @@ impl Release {
         }
     }
 
-    /// Returns the newest Kubernetes version that is known to run on the release, without a leading `v`.
+    /// Returns the version of Kubernetes that the release runs if nobody chooses another, without a leading `v`.
+    ///
+    /// That of the nearest release for one that is not known.
     pub fn kubernetes(&self) -> &'static str {
-        let oldest = KNOWN.first().map_or("", |(_, _, kubernetes)| kubernetes);
-        self.contract
-            .known()
-            .map_or(oldest, |(_, kubernetes)| kubernetes)
+        let nearest = self.contract.clamp(OLDEST, NEWEST);
+        nearest.known().map_or("", |known| known.kubernetes)
     }
 
     fn of(contract: Contract) -> Self {
         let tag = match contract.known() {
-            Some((tag, _)) if contract <= NEWEST => tag.to_owned(),
-            _ => format!("{contract}.0"),
+            Some(known) => known.tag.to_owned(),
+            None => format!("{contract}.0"),
         };
         Self { contract, tag }
     }
@@ -222,7 +256,15 @@ mod tests {
         check("v1.14.0-rc.1", "v1.14.0-rc.1", "1.37.0");
         check("1.15", "v1.15.0", "1.37.0");
         check("2.0.1", "v2.0.1", "1.37.0");
-        check("1.5", "v1.5.0", "1.31.1");
+        check("1.5", "v1.5.0", "1.31.4");
+        check("1.8", "v1.8.4", "1.31.4");
+        check("v1.9", "v1.9.6", "1.32.4");
+        check("v1.10", "v1.10.9", "1.33.6");
+        check(
+            "v1.14.0-alpha.2-12-g0a1b2c3",
+            "v1.14.0-alpha.2-12-g0a1b2c3",
+            "1.37.0",
+        );
     }
 
     #[test]
@@ -243,14 +285,64 @@ mod tests {
             "-1.2",
             "1.13.9-",
             "1.13.9-a b",
+            "1.13.banana",
+            "1.13.9+abc",
+            "v1.13.0-rc..1",
+            "V1.13",
+            " 1.13",
+            "1.013",
+            "1.+3",
+            "1.99999999999",
+            "1.13.9@sha256:00",
             "99999999999999999999.1",
         ] {
             let error = Release::parse(text).unwrap_err();
-            assert!(
-                error
-                    .to_string()
-                    .starts_with(&format!("{text:?} is not a Talos version"))
-            );
+            let expected =
+                format!("{text:?} is not a Talos version such as 1.13, v1.13.9 or v1.13.0-rc.1");
+            assert_eq!(error.to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn releases_that_are_not_known_are_warned_of() {
+        let check = |text: &str, expected: Option<&str>| {
+            let warning = Release::parse(text).unwrap().warning();
+            assert_eq!(warning.as_deref(), expected, "{text}");
+        };
+        for text in ["1.8", "v1.8.0", "1.11", "1.14", "v1.14.9"] {
+            check(text, None);
+        }
+        check(
+            "v1.15.2",
+            Some(
+                "Talos v1.15 is newer than v1.14, the newest that is known: the machine configs are those of v1.14",
+            ),
+        );
+        for text in ["1.7", "v1.2.0", "0.14"] {
+            let warning = Release::parse(text).unwrap().warning().unwrap();
+            assert!(warning.contains("older than v1.8, the oldest that is known"));
+        }
+        assert!(Release::parse("2.0").unwrap().warning().is_some());
+    }
+
+    #[test]
+    fn kubernetes_has_to_suit_the_release() {
+        let check = |text: &str, kubernetes: &str, expected: Option<&str>| {
+            let found = Release::parse(text).unwrap().unsuitable(kubernetes);
+            assert_eq!(found.as_deref(), expected, "{text} {kubernetes}");
+        };
+        for kubernetes in ["1.31.0", "1.36.9", "1.36.0-rc.1"] {
+            check("v1.13.2", kubernetes, None);
+        }
+        for kubernetes in ["1.30.9", "1.37.0-alpha.1", "2.33.0", "0.33.0"] {
+            let expected = format!("Talos v1.13 runs Kubernetes 1.31 to 1.36, not {kubernetes}");
+            check("v1.13.2", kubernetes, Some(&expected));
+        }
+        // Nothing is said of what is not known.
+        check("v1.15", "1.99.0", None);
+        for known in KNOWN {
+            let release = Release::of(Contract::of(known.minor));
+            assert_eq!(release.unsuitable(release.kubernetes()), None);
         }
     }
 

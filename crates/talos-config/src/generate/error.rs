@@ -7,7 +7,7 @@ use std::sync::Arc;
 #[non_exhaustive]
 pub enum Error {
     /// The version is none that Talos has.
-    #[error("{text:?} is not a Talos version such as v1.13 or v1.13.9")]
+    #[error("{text:?} is not a Talos version such as 1.13, v1.13.9 or v1.13.0-rc.1")]
     Version {
         /// The text as given.
         text: String,

@@ -3,10 +3,11 @@
 use talos_pki::Name;
 
 use super::address::{Address, without_user};
+use super::version::Version;
 use super::{Endpoint, Error, Problem, Release};
 
-/// What the owner of a cluster chooses.
-#[derive(Clone, Debug)]
+/// What the owner of a cluster chooses; `Debug` does not show the URLs of mirrors, which may hold passwords.
+#[derive(Clone)]
 pub struct Params {
     /// Name of the cluster and of the talosconfig's context.
     pub cluster_name: String,
@@ -88,6 +89,13 @@ impl Params {
         (!version.is_empty()).then(|| format!("{repository}:v{version}"))
     }
 
+    /// Says what is uncertain or odd about the choices: each of them can be meant so.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings: Vec<String> = self.release.warning().into_iter().collect();
+        warnings.extend(self.release.unsuitable(&self.kubernetes_version));
+        warnings
+    }
+
     /// Finds everything that no configuration can say.
     ///
     /// # Errors
@@ -118,7 +126,9 @@ impl Params {
                 );
             }
         }
-        if !self.kubernetes_version.is_empty() && !is_version(&self.kubernetes_version) {
+        let version = Version::parse(&self.kubernetes_version);
+        let is_version = version.is_some_and(|version| version.patch.is_some());
+        if !self.kubernetes_version.is_empty() && !is_version {
             say(
                 format!("the Kubernetes version {:?}", self.kubernetes_version),
                 "is not a version such as 1.36.3",
@@ -147,6 +157,19 @@ impl Params {
     }
 }
 
+impl std::fmt::Debug for Params {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mirrors: Vec<&String> = self.registry_mirrors.keys().collect();
+        f.debug_struct("Params")
+            .field("cluster_name", &self.cluster_name)
+            .field("endpoint", &self.endpoint)
+            .field("release", &self.release)
+            .field("kubernetes_version", &self.kubernetes_version)
+            .field("registry_mirrors", &mirrors)
+            .finish_non_exhaustive()
+    }
+}
+
 fn is_domain(text: &str) -> bool {
     let is_label = |label: &str| {
         !label.is_empty()
@@ -158,22 +181,4 @@ fn is_domain(text: &str) -> bool {
                 .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
     };
     text.len() <= 253 && text.split('.').all(is_label)
-}
-
-/// Three numbers, and whatever marks an unfinished version.
-fn is_version(text: &str) -> bool {
-    let (numbers, suffix) = match text.find(['-', '+']) {
-        Some(at) => text.split_at(at),
-        None => (text, ""),
-    };
-    let is_number = |part: &str| {
-        !part.is_empty() && part.len() <= 9 && part.bytes().all(|byte| byte.is_ascii_digit())
-    };
-    numbers.split('.').count() == 3
-        && numbers.split('.').all(is_number)
-        && suffix.len() != 1
-        // A tag of an image has no plus sign.
-        && suffix
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"-.".contains(&byte))
 }

@@ -11,7 +11,6 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use talos_pki::{Algorithm, Authority, AuthorityKind, PrivateKey};
 
-pub use from_config::FromConfig;
 pub use from_pki::PkiFiles;
 
 use super::{Contract, Error};
@@ -43,6 +42,15 @@ pub struct Secrets {
     pub service_account: String,
     /// The authority of the Talos API.
     pub os: KeyPair,
+}
+
+/// Secrets found in a text.
+#[derive(Clone, Debug)]
+pub struct FoundSecrets {
+    /// The secrets.
+    pub secrets: Secrets,
+    /// What was left out or looks odd.
+    pub warnings: Vec<String>,
 }
 
 /// What encrypts Kubernetes secrets in etcd, base64.

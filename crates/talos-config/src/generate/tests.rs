@@ -356,6 +356,31 @@ fn passwords_of_mirrors_are_not_repeated() {
         .add_registry_mirror("docker.io=https://user:pa55word@h:5000/v2?ns=docker.io")
         .unwrap();
     assert!(params.check().is_ok());
+    let text = format!("{params:?}");
+    assert!(text.contains("docker.io"), "{text}");
+    assert!(
+        !text.contains("pa55word") && !text.contains("user"),
+        "{text}"
+    );
+}
+
+#[test]
+fn odd_choices_are_warned_of() {
+    let warnings = |release: &str, kubernetes: &str| {
+        let mut params = params(release);
+        if !kubernetes.is_empty() {
+            kubernetes.clone_into(&mut params.kubernetes_version);
+        }
+        params.warnings()
+    };
+    for version in VERSIONS {
+        assert_eq!(warnings(version, ""), Vec::<String>::new(), "{version}");
+    }
+    assert_eq!(
+        warnings("1.13", "1.40.0"),
+        ["Talos v1.13 runs Kubernetes 1.31 to 1.36, not 1.40.0"]
+    );
+    assert_eq!(warnings("1.99", "").len(), 1);
 }
 
 #[test]

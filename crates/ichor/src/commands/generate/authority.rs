@@ -8,7 +8,7 @@ use talos_pki::{Algorithm, Authority, Name};
 use super::outputs::{self, Output, file_name};
 use super::{now, unusable};
 use crate::error::{Code, Error, Outcome};
-use crate::output::Format;
+use crate::output::{Format, text_format};
 use crate::session::Session;
 
 /// Generate a self-signed certificate authority
@@ -26,7 +26,7 @@ pub(crate) struct Ca {
     #[arg(long)]
     rsa: bool,
     /// How to print what was written: table or json
-    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    #[arg(long, value_name = "FORMAT", default_value = "table", value_parser = text_format)]
     format: Format,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Keypair {
     #[arg(long, value_name = "IP")]
     ip: Option<String>,
     /// How to print what was written: table or json
-    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    #[arg(long, value_name = "FORMAT", default_value = "table", value_parser = text_format)]
     format: Format,
 }
 

@@ -9,7 +9,7 @@ use super::outputs::{self, Output, file_name};
 use super::{now, unusable};
 use crate::error::{Code, Error, Outcome};
 use crate::files;
-use crate::output::Format;
+use crate::output::{Format, text_format};
 use crate::session::Session;
 
 /// Generate an Ed25519 private key
@@ -21,7 +21,7 @@ pub(crate) struct Key {
     #[arg(long, value_name = "NAME", required = true)]
     name: String,
     /// How to print what was written: table or json
-    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    #[arg(long, value_name = "FORMAT", default_value = "table", value_parser = text_format)]
     format: Format,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Csr {
     )]
     roles: Vec<String>,
     /// How to print what was written: table or json
-    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    #[arg(long, value_name = "FORMAT", default_value = "table", value_parser = text_format)]
     format: Format,
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct Crt {
     #[arg(long, value_name = "N", default_value = "24")]
     hours: i64,
     /// How to print what was written: table or json
-    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    #[arg(long, value_name = "FORMAT", default_value = "table", value_parser = text_format)]
     format: Format,
 }
 

@@ -3,18 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use talos_config::Schema;
-use talos_config::generate::{
-    Comments, Endpoint, Params, Release, Secrets, machine_config, talosconfig,
-};
+use talos_config::generate::{Comments, Endpoint, Params, Secrets, machine_config, talosconfig};
 use talos_config::machine::MachineType;
 use talos_config::patch::{Options, Patch, apply_with};
 
 use super::outputs::{self, Output};
-use super::{invalid, now};
+use super::{invalid, now, release};
 use crate::commands::patch::input;
 use crate::error::{Code, Error, Outcome};
 use crate::files::is_stdout;
-use crate::output::Format;
+use crate::output::{Format, text_format};
 use crate::session::Session;
 use crate::values;
 
@@ -46,8 +44,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "VERSION", default_value = "v1alpha1")]
     version: String,
     /// Talos version to generate for, such as v1.13; the newest that is known if not given
-    #[arg(long, value_name = "VERSION", default_value = "", value_parser = values::talos_version_if_any)]
-    talos_version: String,
+    #[arg(long, value_name = "VERSION", value_parser = values::talos_version_if_any)]
+    talos_version: Option<String>,
     /// Kubernetes version; the newest that the Talos version runs if not given, Talos's own choice if empty
     #[arg(long, value_name = "VERSION")]
     kubernetes_version: Option<String>,
@@ -97,7 +95,7 @@ pub(crate) struct Args {
     #[arg(short, long, default_value = "true", hide = true)]
     persist: bool,
     /// How to print what was written: table or json
-    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    #[arg(long, value_name = "FORMAT", default_value = "table", value_parser = text_format)]
     format: Format,
 }
 
@@ -212,7 +210,7 @@ fn places(args: &Args) -> Result<Vec<(&'static str, Kind, PathBuf)>, Error> {
     }
 }
 
-fn params(args: &Args, session: &Session) -> Result<Params, Error> {
+fn params(args: &Args, session: &mut Session) -> Result<Params, Error> {
     if args.version != "v1alpha1" {
         let message = format!(
             "--version {:?}: no machine config has this form",
@@ -227,10 +225,7 @@ fn params(args: &Args, session: &Session) -> Result<Params, Error> {
         ));
     }
     let endpoint = Endpoint::parse(&args.endpoint).map_err(|error| invalid(&error))?;
-    let release = match args.talos_version.as_str() {
-        "" => Release::newest(),
-        version => Release::parse(version).map_err(|error| invalid(&error))?,
-    };
+    let release = release(args.talos_version.as_deref(), session)?;
     let mut params = Params::new(&args.name, endpoint, release);
     if let Some(tag) = session.env.get("TAG") {
         params.install_image = params.release.installer(tag);
@@ -258,6 +253,9 @@ fn params(args: &Args, session: &Session) -> Result<Params, Error> {
     }
     // Before keys are made, which takes a while.
     params.check().map_err(|error| invalid(&error))?;
+    for warning in params.warnings() {
+        session.output.warn(&warning);
+    }
     Ok(params)
 }
 
@@ -265,8 +263,12 @@ fn params(args: &Args, session: &Session) -> Result<Params, Error> {
 fn read_secrets(path: &str, session: &mut Session) -> Result<Secrets, Error> {
     let text = input::text_for(session, &format!("--with-secrets {path}"), path)?;
     session.output.learn_secrets_of(&text);
-    Secrets::read(&text)
-        .map_err(|error| invalid(&error).context(format!("{path} cannot be used as secrets")))
+    let found = Secrets::read_with_warnings(&text)
+        .map_err(|error| invalid(&error).context(format!("{path} cannot be used as secrets")))?;
+    for warning in &found.warnings {
+        session.output.warn(&format!("{path}: {warning}"));
+    }
+    Ok(found.secrets)
 }
 
 /// The patches of the command line.

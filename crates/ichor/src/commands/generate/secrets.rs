@@ -3,14 +3,14 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use talos_config::generate::{PkiFiles, Release, Secrets};
+use talos_config::generate::{PkiFiles, Secrets};
 
 use super::outputs::{self, Output};
-use super::{invalid, now};
+use super::{invalid, now, release};
 use crate::commands::patch::input;
 use crate::error::{Error, Outcome};
 use crate::files;
-use crate::output::Format;
+use crate::output::{Format, text_format};
 use crate::session::Session;
 use crate::values;
 
@@ -21,8 +21,8 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE", default_value = "secrets.yaml")]
     output_file: PathBuf,
     /// Talos version that the cluster starts with, such as v1.13; the newest that is known if not given
-    #[arg(long, value_name = "VERSION", default_value = "", value_parser = values::talos_version_if_any)]
-    talos_version: String,
+    #[arg(long, value_name = "VERSION", value_parser = values::talos_version_if_any)]
+    talos_version: Option<String>,
     /// Take the secrets out of this machine config of a control plane, - for standard input
     #[arg(long, value_name = "FILE", conflicts_with = "from_kubernetes_pki")]
     from_controlplane_config: Option<String>,
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     #[arg(short = 't', long, value_name = "TOKEN")]
     kubernetes_bootstrap_token: Option<String>,
     /// How to print what was written: table or json
-    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    #[arg(long, value_name = "FORMAT", default_value = "table", value_parser = text_format)]
     format: Format,
 }
 
@@ -59,18 +59,18 @@ pub(super) fn run(args: &Args, force: bool, session: &mut Session) -> Result<Out
 }
 
 fn secrets(args: &Args, session: &mut Session) -> Result<Secrets, Error> {
-    let release = match args.talos_version.as_str() {
-        "" => Release::newest(),
-        version => Release::parse(version).map_err(|error| invalid(&error))?,
-    };
+    let release = release(args.talos_version.as_deref(), session)?;
     let contract = release.contract();
+    if let Some(warning) = release.warning() {
+        session.output.warn(&warning);
+    }
     if let Some(path) = &args.from_controlplane_config {
         let text = input::text_of(session, path)?;
         session.output.learn_secrets_of(&text);
         let found = Secrets::from_config(&text)
             .map_err(|error| invalid(&error).context(format!("{path} gives no secrets")))?;
         for warning in &found.warnings {
-            session.output.warn(warning);
+            session.output.warn(&format!("{path}: {warning}"));
         }
         return Ok(found.secrets);
     }
@@ -89,7 +89,7 @@ fn secrets(args: &Args, session: &mut Session) -> Result<Secrets, Error> {
 
 /// Reads those files of a folder that are there.
 fn read_pki(folder: &Path) -> Result<PkiFiles, Error> {
-    let mut read = PkiFiles::new();
+    let mut read = PkiFiles::default();
     for name in Secrets::PKI_FILES {
         let path = folder.join(name);
         let is_missing = std::fs::metadata(&path).is_err_and(|error| {

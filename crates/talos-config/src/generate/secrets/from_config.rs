@@ -1,7 +1,7 @@
 //! Secrets taken out of the machine configuration of a control plane.
 
-use super::check::{Collector, Found};
-use super::{Encryption, Secrets};
+use super::check::{Collector, Found, Held};
+use super::{Encryption, FoundSecrets, Secrets};
 use crate::facts::is_main;
 use crate::generate::Error;
 use crate::yaml::{Node, Step, Stream};
@@ -9,30 +9,20 @@ use crate::yaml::{Node, Step, Stream};
 /// What errors call the configuration.
 const WHAT: &str = "the machine configuration";
 
-/// Secrets found in a configuration.
-#[derive(Clone, Debug)]
-pub struct FromConfig {
-    /// The secrets.
-    pub secrets: Secrets,
-    /// What a bundle cannot hold.
-    pub warnings: Vec<String>,
-}
-
 impl Secrets {
     /// Takes the secrets out of a control plane's machine configuration, whichever documents hold them.
     ///
     /// # Errors
     ///
     /// [`Error::Syntax`], [`Error::NotControlPlane`], or [`Error::Secrets`] with all that is missing or damaged.
-    pub fn from_config(text: &str) -> Result<FromConfig, Error> {
+    pub fn from_config(text: &str) -> Result<FoundSecrets, Error> {
         let stream = Stream::parse(text).map_err(|source| Error::Syntax { source })?;
         let config = Config(&stream);
-        let machine_type = config.main("/machine/type").text;
-        if !matches!(machine_type.as_deref(), Some("controlplane" | "init")) {
+        let machine_type = config.main("/machine/type").held;
+        if !matches!(machine_type, Held::Text(kind) if kind == "controlplane" || kind == "init") {
             return Err(Error::NotControlPlane);
         }
         let mut collector = Collector::default();
-        let mut warnings = Vec::new();
         let mut pair = |path: &str, kind: &str| {
             let (crt, key) = config.pair(&mut collector, path, kind);
             collector.authority(crt, key)
@@ -50,17 +40,19 @@ impl Secrets {
             own.unwrap_or_else(|| config.main(main))
         };
         let (secretbox, mut aes_cbc) = config.encryption();
-        if secretbox.text.is_some() && aes_cbc.text.take().is_some() {
-            warnings.push(format!(
-                "{} is left out: a bundle holds one encryption secret, and new values are encrypted with {}",
-                aes_cbc.field, secretbox.field
-            ));
+        if !matches!(secretbox.held, Held::Nothing) && !matches!(aes_cbc.held, Held::Nothing) {
+            let reason = format!(
+                "is left out: a bundle holds one encryption secret, and new values are encrypted with {}",
+                secretbox.field
+            );
+            collector.warn(&aes_cbc, &reason);
+            aes_cbc.held = Held::Nothing;
         }
         let secrets = Self {
-            cluster_id: collector.required(identity("/clusterID", "/cluster/id")),
-            cluster_secret: collector.required(identity("/clusterSecret", "/cluster/secret")),
-            bootstrap_token: collector.required(config.main("/cluster/token")),
-            trustd_token: collector.required(config.main("/machine/token")),
+            cluster_id: collector.cluster_id(identity("/clusterID", "/cluster/id")),
+            cluster_secret: collector.cluster_secret(identity("/clusterSecret", "/cluster/secret")),
+            bootstrap_token: collector.bootstrap_token(config.main("/cluster/token")),
+            trustd_token: collector.trustd_token(config.main("/machine/token")),
             encryption: collector.encryption(secretbox, aes_cbc),
             service_account: collector.key(service_account),
             etcd,
@@ -68,13 +60,8 @@ impl Secrets {
             aggregator,
             os,
         };
-        match collector.problems.is_empty() {
-            true => Ok(FromConfig { secrets, warnings }),
-            false => Err(Error::Secrets {
-                what: WHAT,
-                problems: collector.problems,
-            }),
-        }
+        let warnings = collector.finish(WHAT)?;
+        Ok(FoundSecrets { secrets, warnings })
     }
 }
 
@@ -107,7 +94,7 @@ impl Config<'_> {
         Found {
             field: format!("{document}{}", keys.join(".")),
             line: index.and_then(|index| self.0.line(index, &steps)),
-            text: text(node),
+            held: Held::of(self.0, node),
         }
     }
 
@@ -147,16 +134,11 @@ impl Config<'_> {
             Found {
                 field: format!("{KIND}: the {name} key"),
                 line: self.0.line(index, &["config".into(), "resources".into()]),
-                text: text(secret),
+                held: Held::of(self.0, secret),
             }
         };
         (provider("secretbox"), provider("aescbc"))
     }
-}
-
-fn text(node: Option<&Node>) -> Option<String> {
-    let text = node.and_then(Node::as_str);
-    text.filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
 impl Encryption {

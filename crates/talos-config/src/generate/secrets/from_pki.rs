@@ -5,15 +5,29 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use talos_pki::{Authority, AuthorityKind};
 
-use super::check::{Collector, Found};
+use super::check::{Collector, Found, Held};
 use super::{KeyPair, Random, Rest, Secrets};
 use crate::generate::{Contract, Error};
 
 /// What errors call the folder.
 const WHAT: &str = "the folder of keys and certificates";
 
-/// The texts of a folder of keys and certificates, by the names that kubeadm gives its files.
-pub type PkiFiles = BTreeMap<&'static str, String>;
+/// The texts of a folder of keys and certificates, by the names that kubeadm gives its files; `Debug` shows the names.
+#[derive(Clone, Default)]
+pub struct PkiFiles(BTreeMap<&'static str, String>);
+
+impl PkiFiles {
+    /// Adds a file, or replaces its text.
+    pub fn insert(&mut self, name: &'static str, text: String) {
+        self.0.insert(name, text);
+    }
+}
+
+impl std::fmt::Debug for PkiFiles {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
 
 impl Secrets {
     /// The files that are read, relative to the folder.
@@ -42,7 +56,10 @@ impl Secrets {
         let file = |name: &str| Found {
             field: name.to_owned(),
             line: None,
-            text: files.get(name).filter(|text| !text.is_empty()).cloned(),
+            held: match files.0.get(name) {
+                Some(text) if !text.is_empty() => Held::Text(text.clone()),
+                _ => Held::Nothing,
+            },
         };
         let mut pair = |name: &str| {
             collector.authority(file(&format!("{name}.crt")), file(&format!("{name}.key")))
@@ -51,12 +68,7 @@ impl Secrets {
         let etcd = pair("etcd/ca");
         let aggregator = pair("front-proxy-ca");
         let service_account = collector.key(file("sa.key"));
-        if !collector.problems.is_empty() {
-            return Err(Error::Secrets {
-                what: WHAT,
-                problems: collector.problems,
-            });
-        }
+        collector.finish(WHAT)?;
         let os = Authority::generate(AuthorityKind::Talos, now).map_err(|source| Error::Make {
             what: "the Talos authority",
             source,

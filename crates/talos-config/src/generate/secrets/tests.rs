@@ -158,6 +158,120 @@ fn damage_is_named_with_its_line() {
 }
 
 #[test]
+fn the_form_of_tokens_and_keys_is_told_with_all_else_that_is_wrong() {
+    let lines: Vec<&str> = BUNDLE.lines().collect();
+    let mut text = lines.clone();
+    text[2] = "    secret: c2hvcnQ=";
+    text[4] = "    bootstraptoken: ABCDEF.0123456789abcdef";
+    text[5] = "    secretboxencryptionsecret: [1]";
+    let error = Secrets::read(&text.join("\n")).unwrap_err();
+    assert_eq!(
+        problems(&error),
+        [
+            "cluster.secret (line 3) is not base64 of a key of 32 bytes",
+            "secrets.bootstraptoken (line 5) must have the form abcdef.0123456789abcdef",
+            "secrets.secretboxencryptionsecret (line 6) must be a text, not a list",
+        ]
+    );
+    let text = format!("{error:?}");
+    assert!(
+        !text.contains("ABCDEF") && !text.contains("c2hvcnQ"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_works_in_an_unusual_form_is_read_with_a_warning() {
+    let lines: Vec<&str> = BUNDLE.lines().collect();
+    let mut text = lines.clone();
+    text[1] = "    id: home";
+    text[7] = "    token: 1234567";
+    text.insert(7, "    tokem: x");
+    text.push("clock: {}");
+    text.push("certs2:\n    os: 1");
+    let found = Secrets::read_with_warnings(&text.join("\n")).unwrap();
+    assert_eq!(
+        (&*found.secrets.cluster_id, &*found.secrets.trustd_token),
+        ("home", "1234567")
+    );
+    assert_eq!(
+        found.warnings,
+        [
+            "trustdinfo.tokem (line 8) is no field of a secrets bundle and is ignored",
+            "clock (line 25) is no field of a secrets bundle and is ignored",
+            "certs2 (line 26) is no field of a secrets bundle and is ignored",
+            "cluster.id (line 2) has another form than generated ones, URL-safe base64 of 32 bytes",
+            "trustdinfo.token (line 9) has another form than generated tokens, abcdef.0123456789abcdef",
+        ]
+    );
+    assert_eq!(
+        Secrets::read_with_warnings(BUNDLE).unwrap().warnings,
+        Vec::<String>::new()
+    );
+}
+
+#[test]
+fn a_token_of_digits_only_is_a_text() {
+    let token = |text: &str| {
+        let lines: Vec<&str> = BUNDLE.lines().collect();
+        let mut changed = lines.clone();
+        let line = format!("    bootstraptoken: {text}");
+        changed[4] = &line;
+        Secrets::read(&changed.join("\n")).map(|secrets| secrets.bootstrap_token)
+    };
+    for text in ["012345.0123456789012345", "123456.0000000000000000"] {
+        assert_eq!(token(text).unwrap(), text);
+    }
+    for nothing in ["", "~", "null", "''"] {
+        assert_eq!(
+            problems(&token(nothing).unwrap_err()),
+            ["secrets.bootstraptoken (line 5) is required"]
+        );
+    }
+}
+
+#[test]
+fn fields_of_a_wrong_kind_are_told_once() {
+    let text = "cluster: x\nsecrets: []\nSecrets: {}\ntrustdinfo: {token: {a: b}}\ncerts: {etcd: 1, k8s: {crt: [], key: {}}, k8saggregator: ~}\n";
+    let error = Secrets::read(text).unwrap_err();
+    assert_eq!(
+        problems(&error),
+        [
+            "cluster (line 1) must be a mapping, not a single value",
+            "secrets (line 2) must be a mapping, not a list",
+            "Secrets (line 3) is there twice, with capital letters and without",
+            "certs.etcd (line 5) must be a mapping, not a single value",
+            "certs.k8s.crt (line 5) must be a text, not a list",
+            "certs.k8s.key (line 5) must be a text, not a mapping",
+            "certs.k8saggregator.crt (line 5) is required",
+            "certs.k8saggregator.key (line 5) is required",
+            "certs.os.crt (line 5) is required",
+            "certs.os.key (line 5) is required",
+            "trustdinfo.token (line 4) must be a text, not a mapping",
+            "certs.k8sserviceaccount.key (line 5) is required",
+        ]
+    );
+}
+
+#[test]
+fn an_unusual_token_of_a_config_is_taken_with_a_warning() {
+    let text = machine_config(KINDS[0], &params("1.13"), &secrets()).unwrap();
+    let secrets = secrets();
+    let token = format!("    token: {}", secrets.trustd_token);
+    assert!(text.contains(&token));
+    let found = Secrets::from_config(&text.replacen(&token, "    token: my own", 1)).unwrap();
+    assert_eq!(found.secrets.trustd_token, "my own");
+    assert_eq!(found.warnings.len(), 1);
+    assert!(
+        found.warnings[0].starts_with("machine.token (line ")
+            && found.warnings[0]
+                .ends_with(" has another form than generated tokens, abcdef.0123456789abcdef"),
+        "{:?}",
+        found.warnings
+    );
+}
+
+#[test]
 fn other_texts_are_refused() {
     let check = |text: &str, expected: &str| {
         let error = Secrets::read(text).unwrap_err();
@@ -253,7 +367,8 @@ fn of_two_encryption_secrets_the_newer_one_is_kept() {
 #[test]
 fn a_folder_of_another_tool_gives_its_authorities() {
     let theirs = secrets();
-    let mut files = PkiFiles::from([
+    let mut files = PkiFiles::default();
+    for (name, text) in [
         ("ca.crt", theirs.kubernetes.crt.clone()),
         ("ca.key", theirs.kubernetes.key.clone()),
         ("etcd/ca.crt", theirs.etcd.crt.clone()),
@@ -261,7 +376,10 @@ fn a_folder_of_another_tool_gives_its_authorities() {
         ("front-proxy-ca.crt", theirs.aggregator.crt.clone()),
         ("front-proxy-ca.key", theirs.aggregator.key.clone()),
         ("sa.key", theirs.service_account.clone()),
-    ]);
+    ] {
+        files.insert(name, text);
+    }
+    assert!(!format!("{files:?}").contains("BEGIN"));
     let from =
         |files: &PkiFiles| Secrets::from_pki(files, contract("1.13"), now(), &mut fill_random);
     let mut made = from(&files).unwrap();
@@ -295,7 +413,7 @@ fn a_folder_of_another_tool_gives_its_authorities() {
             "{bad}"
         );
     }
-    files.remove("sa.key");
+    files.insert("sa.key", String::new());
     files.insert("etcd/ca.key", theirs.kubernetes.key.clone());
     files.insert("ca.key", "nothing".to_owned());
     let error = from(&files).unwrap_err();
