@@ -16,6 +16,7 @@ mod evidence;
 mod facts;
 mod files;
 mod handshake;
+mod inventory;
 mod kubernetes;
 mod metrics;
 mod page;
@@ -33,6 +34,9 @@ pub use evidence::{
 };
 pub use files::{FileContents, FileKind, FileProblem, Reference, read_file};
 pub use handshake::{Handshake, verified_handshake};
+pub use inventory::{
+    Inventory, InventorySource, IssuedBy, Listed, ListedPlace, ListedRequest, Renewal, Validity, list,
+};
 pub use kubernetes::collect_kubernetes;
 pub use metrics::{LastErrors, metrics};
 pub use page::page;
