@@ -20,6 +20,7 @@ mod tests;
 
 use serde_json::Value;
 
+use crate::patch::documents::{refuse_doubles, refuse_others};
 use crate::yaml::{Step, Stream};
 use crate::{Error, Schema};
 
@@ -90,10 +91,16 @@ pub fn streams(a: &Stream, b: &Stream, schema: Schema) -> Vec<Change> {
     changes::all(a, b, schema)
 }
 
-/// Parses both texts and says which one is at fault.
+/// Parses both texts and says which one is at fault: it is not YAML, no configuration, or says something twice.
 fn parse_both(a: &str, b: &str) -> Result<(Stream, Stream), Error> {
+    let parsed = |text: &str| {
+        let stream = Stream::parse(text)?;
+        refuse_others(&stream)?;
+        refuse_doubles(&stream)?;
+        Ok(stream)
+    };
     let side = |text: &str, name: &'static str| {
-        Stream::parse(text).map_err(|source| Error::Side {
+        parsed(text).map_err(|source| Error::Side {
             side: name,
             source: Box::new(source),
         })

@@ -75,11 +75,21 @@ pub enum Error {
     /// Operations of a JSON Patch touch what one that failed was to change, so that nothing can be said of them.
     #[error(
         "not judged, since they touch what a failed one was to change: {}",
-        numbered(operations)
+        listed("operation", "operations", operations)
     )]
     NotJudged {
         /// The operations, counted from 1.
         operations: Vec<usize>,
+    },
+
+    /// Patches change what one that failed was to change, so that nothing can be said of them.
+    #[error(
+        "not judged, since they change what a failed one was to change: {}",
+        listed("patch", "patches", patches)
+    )]
+    PatchesNotJudged {
+        /// The patches, counted from 1.
+        patches: Vec<usize>,
     },
 
     /// A JSON Patch takes, replaces or adds at a place that is not there.
@@ -323,16 +333,16 @@ fn at_line(line: Option<u64>) -> String {
     line.map_or_else(String::new, |line| format!("line {line}: "))
 }
 
-/// Names operations by their numbers, not too many of them.
-fn numbered(operations: &[usize]) -> String {
+/// Names things by their numbers, not too many of them.
+fn listed(one: &str, several: &str, numbers: &[usize]) -> String {
     const MOST: usize = 20;
-    let told = operations.iter().take(MOST);
+    let told = numbers.iter().take(MOST);
     let told: Vec<String> = told.map(ToString::to_string).collect();
-    let noun = match operations {
-        [_] => "operation",
-        _ => "operations",
+    let noun = match numbers {
+        [_] => one,
+        _ => several,
     };
-    match operations.len().saturating_sub(MOST) {
+    match numbers.len().saturating_sub(MOST) {
         0 => format!("{noun} {}", told.join(", ")),
         more => format!("{noun} {} and {more} more", told.join(", ")),
     }
@@ -342,6 +352,10 @@ fn numbered(operations: &[usize]) -> String {
 fn number_of(problems: &[Error]) -> usize {
     let number = |problem: &Error| match problem {
         Error::MoreProblems { count } => *count,
+        Error::InPatch { source, .. } => match &**source {
+            Error::Problems { problems } => number_of(problems),
+            _ => 1,
+        },
         _ => 1,
     };
     problems.iter().map(number).sum()
@@ -352,7 +366,10 @@ fn one_a_line(problems: &[Error]) -> String {
     problems
         .iter()
         .map(|problem| match std::error::Error::source(problem) {
-            Some(source) => format!("\n  {problem}: {source}"),
+            Some(source) => format!(
+                "\n  {problem}: {}",
+                source.to_string().replace('\n', "\n  ")
+            ),
             None => format!("\n  {problem}"),
         })
         .collect()

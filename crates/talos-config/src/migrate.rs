@@ -31,7 +31,7 @@ mod write;
 use std::collections::{HashMap, HashSet};
 
 use crate::facts::is_main;
-use crate::patch::documents::refuse_no_mappings;
+use crate::patch::documents::{refuse_doubles, refuse_others};
 use crate::schema::{Field, MAIN, Shape};
 use crate::validate::{self, Finding, Mode, Options, Severity};
 use crate::yaml::{Kind, Step, Stream};
@@ -138,11 +138,13 @@ pub fn plan(text: &str, target: Target) -> Result<Plan, Error> {
 ///
 /// # Errors
 ///
-/// [`Error::Syntax`] for a text that is not YAML, [`Error::UnknownDocument`] for a document that is no mapping,
+/// [`Error::Syntax`] for a text that is not YAML, [`Error::UnknownDocument`] for a document that no
+/// configuration has, [`Error::DocumentTwice`] for one that says something twice,
 /// [`Error::NotMovable`] with the plan if something has no equal.
 pub fn migrate(text: &str, target: Target) -> Result<Migrated, Error> {
     let stream = Stream::parse(text)?;
-    refuse_no_mappings(&stream)?;
+    refuse_others(&stream)?;
+    refuse_doubles(&stream)?;
     let Some(mut work) = work(&stream, text, target) else {
         return Ok(Migrated {
             text: text.to_owned(),

@@ -10,7 +10,9 @@ mod decode;
 mod delete;
 pub(crate) mod documents;
 mod json;
+mod judge;
 mod merge;
+mod names;
 mod strategic;
 mod url;
 mod walk;
@@ -31,6 +33,8 @@ pub struct Patch(Form);
 enum Form {
     Strategic(Arc<Stream>),
     Json(Vec<json::Operation>),
+    /// A text that was not looked at yet.
+    Unread(String),
 }
 
 /// How patches are applied.
@@ -115,6 +119,13 @@ impl Patch {
         }
     }
 
+    /// Takes a text as a patch without looking at it: what is wrong with it is told when it is applied.
+    ///
+    /// So it is told together with what is wrong with other patches.
+    pub fn unread(text: impl Into<String>) -> Self {
+        Self(Form::Unread(text.into()))
+    }
+
     /// Makes a strategic merge patch of one document.
     pub fn strategic(document: Value) -> Self {
         Self(Form::Strategic(Arc::new(Stream::from(document))))
@@ -123,6 +134,47 @@ impl Patch {
     /// Returns whether this is a JSON Patch.
     pub fn is_json(&self) -> bool {
         matches!(self.0, Form::Json(_))
+    }
+
+    /// Returns the Talos version whose installer the patch puts into a configuration.
+    fn installed(&self) -> Option<String> {
+        match &self.0 {
+            Form::Strategic(stream) => Schema::installed(stream.roots()).map(str::to_owned),
+            Form::Json(operations) => json::installed(operations).map(str::to_owned),
+            Form::Unread(text) => Self::parse(text).ok()?.installed(),
+        }
+    }
+
+    /// Applies the patch; a part of it may be applied when something is wrong with another.
+    fn apply(
+        &self,
+        stream: &mut Stream,
+        settings: &Settings,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), Vec<Error>> {
+        if self.says_nothing(settings.compat) {
+            warnings.push("it says nothing, and changes nothing".to_owned());
+            return Ok(());
+        }
+        match &self.0 {
+            Form::Strategic(patch) => strategic::apply(stream, patch, settings, warnings),
+            Form::Json(operations) => json::apply(stream, operations, settings, warnings),
+            Form::Unread(text) => {
+                let patch = Self::parse(text).map_err(|error| vec![error])?;
+                patch.apply(stream, settings, warnings)
+            }
+        }
+    }
+
+    /// Returns whether the patch has no document or operation; one of an empty mapping is refused by the official tool.
+    fn says_nothing(&self, compat: bool) -> bool {
+        match &self.0 {
+            Form::Strategic(stream) => stream
+                .roots()
+                .all(|root| root.is_null() || (!compat && documents::is_nothing(root, false))),
+            Form::Json(operations) => operations.is_empty(),
+            Form::Unread(_) => false,
+        }
     }
 }
 
@@ -133,6 +185,7 @@ impl std::fmt::Debug for Patch {
             Form::Strategic(stream) => {
                 write!(f, "strategic merge patch of {} documents", stream.len())
             }
+            Form::Unread(_) => f.write_str("patch that was not read yet"),
             Form::Json(operations) => write!(f, "JSON Patch of {} operations", operations.len()),
         }
     }
@@ -159,37 +212,35 @@ pub fn apply(config: &str, patches: &[Patch], schema: Schema) -> Result<Patched,
 
 /// Applies patches as [`apply`] does, with all options.
 ///
+/// What is wrong with several patches is told together, as [`Error::Problems`] of an [`Error::InPatch`] each: those after
+/// one that failed are judged too, as far as they do not change the same documents.
+///
 /// # Errors
 ///
 /// As [`apply`], and [`Error::NotChosen`] if the chosen document is not there.
 pub fn apply_with(config: &str, patches: &[Patch], options: &Options) -> Result<Patched, Error> {
     let mut stream = Stream::parse(config)?;
-    documents::refuse_no_mappings(&stream)?;
+    documents::refuse_others(&stream)?;
     documents::refuse_doubles(&stream)?;
-    let installed = || Schema::installed(stream.roots()).map(Schema::for_talos);
     let settings = Settings {
         schema: options
             .schema
-            .or_else(installed)
-            .unwrap_or_else(Schema::newest),
+            .unwrap_or_else(|| schema_of(&stream, patches)),
         compat: options.compat,
         document: options.document.clone(),
         strict: options.strict,
     };
     let mut warnings = Vec::new();
     for (index, patch) in patches.iter().enumerate() {
-        let applied = match &patch.0 {
-            Form::Strategic(patch) => {
-                strategic::apply(&mut stream, patch, &settings, &mut warnings)
-            }
-            Form::Json(operations) => {
-                json::apply(&mut stream, operations, &settings, &mut warnings)
-            }
-        };
-        applied.map_err(|problems| Error::InPatch {
-            number: index + 1,
-            source: Box::new(together(problems)),
-        })?;
+        let mut told = Vec::new();
+        if let Err(problems) = patch.apply(&mut stream, &settings, &mut told) {
+            let first = (index, problems);
+            return Err(together(judge::rest(config, patches, &settings, first)));
+        }
+        warnings.extend(told.into_iter().map(|warning| match patches {
+            [_] => warning,
+            _ => format!("patch {}: {warning}", index + 1),
+        }));
     }
     let text = stream.to_string();
     if text != config {
@@ -205,6 +256,17 @@ pub fn apply_with(config: &str, patches: &[Patch], options: &Options) -> Result<
         }
     }
     Ok(Patched { text, warnings })
+}
+
+/// Returns the fields of the newer of two Talos versions: that whose installer the configuration names, and that of the
+/// installer that a patch puts in its place.
+fn schema_of(config: &Stream, patches: &[Patch]) -> Schema {
+    let installed = Schema::installed(config.roots()).map(str::to_owned);
+    let versions: Vec<String> = installed
+        .into_iter()
+        .chain(patches.iter().filter_map(Patch::installed))
+        .collect();
+    Schema::for_newest_of(versions.iter().map(String::as_str)).unwrap_or_else(Schema::newest)
 }
 
 /// Makes one error of several.

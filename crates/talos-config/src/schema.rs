@@ -80,10 +80,23 @@ impl Schema {
                 Some("UnattendedInstallConfig") => &["installer", "image"],
                 Some(_) => return None,
             };
-            let image = root.at(path)?.as_str()?.split('@').next()?;
-            let (_, tag) = image.rsplit('/').next()?.rsplit_once(':')?;
-            minor(tag).map(|_| tag)
+            Self::tag_of(root.at(path)?.as_str()?)
         })
+    }
+
+    /// Returns the Talos version that the image of an installer has as its tag.
+    pub(crate) fn tag_of(image: &str) -> Option<&str> {
+        let image = image.split('@').next()?;
+        let (_, tag) = image.rsplit('/').next()?.rsplit_once(':')?;
+        minor(tag).map(|_| tag)
+    }
+
+    /// Returns the table for the newest of several Talos versions; nothing if there are none.
+    pub fn for_newest_of<'a>(versions: impl IntoIterator<Item = &'a str>) -> Option<Self> {
+        let versions = versions.into_iter();
+        versions
+            .max_by_key(|version| minor(version))
+            .map(Self::for_talos)
     }
 
     /// Returns the fields of a kind of document; the main document is [`MAIN`].

@@ -5,11 +5,11 @@ use std::collections::{HashMap, VecDeque};
 use serde_json::{Map, Value};
 
 use super::meaning;
+use crate::Schema;
 pub(super) use crate::patch::documents::Identity;
 use crate::patch::documents::known;
 use crate::schema::{Field, MAIN};
 use crate::yaml::Stream;
-use crate::{Error, Schema};
 
 /// A document with content.
 #[derive(Clone)]
@@ -95,27 +95,4 @@ pub(super) fn pairs<'a>(
     let rest = b.iter().zip(is_paired).filter(|(_, paired)| !paired);
     pairs.extend(rest.map(|(document, _)| (None, Some(document))));
     pairs
-}
-
-/// Refuses two documents that are known by the same.
-pub(super) fn check(
-    side: &'static str,
-    stream: &Stream,
-    documents: &[Document],
-) -> Result<(), Error> {
-    let line = |document: &Document| stream.line(document.index, &[]).unwrap_or_default();
-    let mut seen: HashMap<&Identity, &Document> = HashMap::with_capacity(documents.len());
-    for document in documents {
-        if let Some(first) = seen.insert(&document.identity, document) {
-            return Err(Error::Side {
-                side,
-                source: Box::new(Error::DocumentTwice {
-                    document: document.identity.full_label(),
-                    first: line(first),
-                    second: line(document),
-                }),
-            });
-        }
-    }
-    Ok(())
 }

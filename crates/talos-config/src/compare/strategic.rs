@@ -24,8 +24,6 @@ pub fn as_patch(a: &str, b: &str, schema: Schema) -> Result<Vec<String>, Error> 
     let (left, right) = parse_both(a, b)?;
     let old = documents::read(&left, schema);
     let new = documents::read(&right, schema);
-    documents::check("the first configuration", &left, &old)?;
-    documents::check("the second configuration", &right, &new)?;
     let has_main = |documents: &[Document]| documents.iter().any(|each| each.identity.is_main());
     if has_main(&old) && !has_main(&new) {
         return Err(Error::NoStrategicPatch {
@@ -73,6 +71,12 @@ pub fn as_patch(a: &str, b: &str, schema: Schema) -> Result<Vec<String>, Error> 
 fn made(a: &str, texts: &[String], schema: Schema) -> Result<Stream, Error> {
     let plain = |error: Error| match error {
         Error::InPatch { source, .. } => *source,
+        // Those after the first were to be applied to what it makes.
+        Error::Problems { problems } => match problems.into_iter().next() {
+            Some(Error::InPatch { source, .. }) => *source,
+            Some(problem) => problem,
+            None => Error::NotReadable,
+        },
         error => error,
     };
     let patches: Vec<Patch> = texts

@@ -16,8 +16,11 @@ impl Walk<'_> {
     ///
     /// What is null is left out of structs: it says nothing there. A deletion stays as a mapping with the directive.
     pub(super) fn read(&mut self, node: &Node, field: &'static Field) -> Value {
-        if field.shape != Shape::Free && node.kind() == Kind::Mapping && node.contains(DIRECTIVE) {
-            return self.directive(node);
+        if field.shape != Shape::Free {
+            if self.has_directive(node) {
+                return self.directive(node);
+            }
+            self.refuse_directive(node);
         }
         match (field.shape, node.kind()) {
             (_, Kind::Null) => Value::Null,
@@ -30,6 +33,9 @@ impl Walk<'_> {
             (Shape::Map, Kind::Mapping) => {
                 let mut map = Map::new();
                 for (key, value) in node.entries() {
+                    if self.is_refused(key) {
+                        continue;
+                    }
                     let value = self.at(key, |walk| match field.rule {
                         Rule::Replace => walk.argument(value),
                         _ => walk.inside(value, field),
@@ -44,6 +50,28 @@ impl Walk<'_> {
             (_, Kind::Scalar) => self.read_scalar(node, field),
             (shape, _) => self.wrong(expected(shape), node),
         }
+    }
+
+    /// Returns whether a node of a strategic patch has the directive.
+    fn has_directive(&self, node: &Node) -> bool {
+        self.operations.is_none() && node.kind() == Kind::Mapping && node.contains(DIRECTIVE)
+    }
+
+    /// Says of a mapping that a JSON Patch wrote that it deletes nothing.
+    fn refuse_directive(&mut self, node: &Node) {
+        if self.operations.is_some() && node.contains(DIRECTIVE) {
+            self.at(DIRECTIVE, |walk| {
+                walk.problem(|place| Error::Directive {
+                    place,
+                    reason: "`$patch` is for strategic merge patches; a JSON Patch has `\"op\": \"remove\"`",
+                });
+            });
+        }
+    }
+
+    /// Returns whether a key is a directive that was reported already.
+    fn is_refused(&self, key: &str) -> bool {
+        key == DIRECTIVE && self.operations.is_some()
     }
 
     fn inside(&mut self, node: &Node, field: &'static Field) -> Value {
@@ -63,6 +91,9 @@ impl Walk<'_> {
     fn read_struct(&mut self, node: &Node, field: &'static Field) -> Value {
         let mut map = Map::new();
         for (key, value) in node.entries() {
+            if self.is_refused(key) {
+                continue;
+            }
             let value = self.at(key, |walk| match field.fields.get(key) {
                 Some(field) => walk.read(value, field),
                 None => {
@@ -115,7 +146,7 @@ impl Walk<'_> {
                 };
                 items.map(read).collect()
             }
-            Kind::Mapping if node.contains(DIRECTIVE) => self.directive(node),
+            Kind::Mapping if self.has_directive(node) => self.directive(node),
             Kind::Mapping => self.wrong("a string or a list of strings", node),
             Kind::Scalar if self.schema.reads_times() && self.is_time(node) => {
                 self.wrong("a string", node)
@@ -165,6 +196,7 @@ impl Walk<'_> {
                 reason: "the official tool crashes at a time without quotes",
             });
         }
+        self.look_inside(node);
         // The one struct that holds nothing, so that it stands for itself.
         let is_empty_struct = matches!(self.path.last(), Some(Step::Key(key)) if key == "nodeID");
         if is_empty_struct && !is_directive(node) {
@@ -175,6 +207,64 @@ impl Walk<'_> {
         node.value()
     }
 
+    /// Looks for directives in what has no fields that are known.
+    fn look_inside(&mut self, node: &Node) {
+        self.refuse_directive(node);
+        if self.has_directive(node) && is_directive(node) {
+            self.passed_over(node);
+        }
+        for (key, below) in node.entries() {
+            self.at(key, |walk| walk.look_inside(below));
+        }
+        for (index, below) in node.items().enumerate() {
+            self.at(index, |walk| walk.look_inside(below));
+        }
+    }
+
+    /// Says which keys beside a deletion count for nothing.
+    fn passed_over(&mut self, node: &Node) {
+        let keys = node.entries().map(|(key, _)| key);
+        let mut keys = keys.filter(|key| *key != DIRECTIVE);
+        // The first one names the element of a list.
+        let in_list = matches!(self.path.last(), Some(Step::Index(_)));
+        if in_list {
+            keys.next();
+        }
+        let keys: Vec<String> = keys.map(|key| format!("`{key}`")).collect();
+        if !keys.is_empty() {
+            let reason = match in_list {
+                true => "only the first key beside `$patch: delete` names the element to delete",
+                false => {
+                    "`$patch: delete` deletes all of it, and a patch after this one can set it anew"
+                }
+            };
+            self.warning(|walk| {
+                format!(
+                    "{}: {} is passed over: {reason}",
+                    walk.place(),
+                    keys.join(", ")
+                )
+            });
+        }
+    }
+
+    /// Says which keys of a document that is deleted count for nothing.
+    pub(super) fn passed_over_of_document(&mut self, root: &Node) {
+        const NAMES: [&str; 4] = ["apiVersion", "kind", "name", DIRECTIVE];
+        let keys = root.entries().map(|(key, _)| key);
+        let keys = keys.filter(|key| !NAMES.contains(key));
+        let keys: Vec<String> = keys.map(|key| format!("`{key}`")).collect();
+        if !keys.is_empty() {
+            self.warning(|walk| {
+                format!(
+                    "{}: {} is passed over: `$patch: delete` deletes the whole document",
+                    walk.place(),
+                    keys.join(", ")
+                )
+            });
+        }
+    }
+
     /// Reads a deletion: its directive, and the texts of the keys beside it.
     fn directive(&mut self, node: &Node) -> Value {
         if !is_directive(node) {
@@ -182,6 +272,8 @@ impl Walk<'_> {
                 place,
                 reason: "the only `$patch` is `delete`",
             });
+        } else {
+            self.passed_over(node);
         }
         let entries = node.entries();
         let read = |(key, value): (&str, &Node)| {

@@ -1,7 +1,10 @@
 //! What Talos will not decode of a document that a JSON Patch changed: the patch itself is applied without looking.
 
+use std::collections::HashMap;
+
 use super::Settings;
 use super::documents::known;
+use super::json::Operation;
 use super::walk::Walk;
 use crate::Error;
 use crate::schema::MAIN;
@@ -14,8 +17,13 @@ pub(super) struct Fault {
     error: Option<Error>,
 }
 
-/// Returns the faults of a document.
-pub(super) fn faults(stream: &Stream, index: usize, settings: &Settings) -> Vec<Fault> {
+/// Returns the faults of a document, with the lines of the operations that wrote what is at fault.
+pub(super) fn faults(
+    stream: &Stream,
+    index: usize,
+    settings: &Settings,
+    operations: &[Operation],
+) -> Vec<Fault> {
     let Some(root) = stream.root(index) else {
         return Vec::new();
     };
@@ -31,10 +39,10 @@ pub(super) fn faults(stream: &Stream, index: usize, settings: &Settings) -> Vec<
         compat: false,
         config: stream,
         patch: stream,
-        // None of the text: lines of the configuration would read as those of the patch.
-        index: stream.len(),
+        index,
         document: identity.label(),
         kind: identity.kind,
+        operations: Some(operations),
         path: Vec::new(),
         problems: Vec::new(),
         warnings: Vec::new(),
@@ -50,16 +58,30 @@ pub(super) fn faults(stream: &Stream, index: usize, settings: &Settings) -> Vec<
         .collect()
 }
 
-/// Returns the faults that were not there before; those in lists may have moved.
-pub(super) fn added(before: &[Fault], after: Vec<Fault>) -> Vec<Fault> {
-    let mut before: Vec<&str> = before.iter().map(|fault| fault.text.as_str()).collect();
-    let mut added = after;
-    let exactly = |one: &str, other: &str| one == other;
-    let moved = |one: &str, other: &str| without_positions(one) == without_positions(other);
-    for same in [&exactly as &dyn Fn(&str, &str) -> bool, &moved] {
-        added.retain(|fault| {
-            let known = before.iter().position(|text| same(text, &fault.text));
-            known.map(|index| before.swap_remove(index)).is_none()
+/// Returns the positions of the faults that were not there before; those in lists may have moved.
+pub(super) fn added(before: &[Fault], after: &[Fault]) -> Vec<usize> {
+    let mut known: Vec<&Fault> = before.iter().collect();
+    let mut added: Vec<usize> = (0..after.len()).collect();
+    let exactly: fn(&str) -> String = str::to_owned;
+    for name in [exactly, without_positions] {
+        let mut counts: HashMap<String, usize> = HashMap::new();
+        for fault in &known {
+            *counts.entry(name(&fault.text)).or_default() += 1;
+        }
+        let mut matched: HashMap<String, usize> = HashMap::new();
+        added.retain(|at| {
+            let name = name(&after[*at].text);
+            let used = matched.entry(name.clone()).or_default();
+            let is_known = counts.get(&name).is_some_and(|count| *used < *count);
+            *used += usize::from(is_known);
+            !is_known
+        });
+        known.retain(|fault| match matched.get_mut(&name(&fault.text)) {
+            Some(used) if *used > 0 => {
+                *used -= 1;
+                false
+            }
+            _ => true,
         });
     }
     added
@@ -75,6 +97,8 @@ pub(super) fn report(
     for fault in faults {
         match fault.error {
             Some(error) if is_strict => problems.push(error),
+            // A map, and an object that may hold anything, may have that key too.
+            Some(Error::Directive { .. }) => warnings.push(fault.text),
             Some(_) => warnings.push(format!("{}; Talos refuses it", fault.text)),
             None => warnings.push(fault.text),
         }

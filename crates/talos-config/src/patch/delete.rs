@@ -1,5 +1,7 @@
 //! `$patch: delete`: what a strategic patch takes away before it merges the rest.
 
+use std::collections::{HashMap, HashSet, VecDeque};
+
 use serde_json::{Map, Value};
 
 use super::merge::is_key_pair;
@@ -98,6 +100,51 @@ pub(super) fn is_pruned(value: &Value) -> bool {
     value.get(DIRECTIVE).is_some_and(Value::is_null)
 }
 
+/// The elements of a list that deletions found.
+#[derive(Default)]
+struct Found {
+    gone: HashSet<usize>,
+    /// By the key that elements were selected by.
+    by_key: HashMap<String, Places>,
+}
+
+/// Where the elements of a list stand, by what a key of theirs holds.
+#[derive(Default)]
+struct Places {
+    texts: HashMap<String, VecDeque<usize>>,
+    /// Those without a text there.
+    absent: VecDeque<usize>,
+}
+
+impl Places {
+    /// Returns the first element that is not gone and has a text, `or_nothing`; none if it `crashes` before.
+    fn first(
+        &mut self,
+        wanted: &str,
+        or_nothing: bool,
+        crashes: bool,
+        gone: &HashSet<usize>,
+    ) -> Option<usize> {
+        fn next(places: &mut VecDeque<usize>, gone: &HashSet<usize>) -> Option<usize> {
+            while places.front().is_some_and(|at| gone.contains(at)) {
+                places.pop_front();
+            }
+            places.front().copied()
+        }
+        let named = self.texts.get_mut(wanted);
+        let named = named.and_then(|places| next(places, gone));
+        let absent = match or_nothing || crashes {
+            true => next(&mut self.absent, gone),
+            false => None,
+        };
+        let before = absent.is_some_and(|absent| named.is_none_or(|named| absent < named));
+        match before {
+            true => absent.filter(|_| !crashes),
+            false => named,
+        }
+    }
+}
+
 impl Walk<'_> {
     /// Carries out the deletions below a mapping.
     ///
@@ -111,10 +158,21 @@ impl Walk<'_> {
         let Value::Object(map) = patch else {
             return;
         };
+        // Keys and what is below others do not concern each other, so the keys go together.
+        let gone = map.iter().filter(|(_, value)| is_deletion(value));
+        let gone = gone
+            .map(|(key, _)| key.as_str())
+            .filter(|_| self.finds(field));
+        let removed = match node.as_deref_mut() {
+            Some(node) => node.remove_all(gone),
+            None => HashSet::new(),
+        };
         for (key, value) in map.iter().filter(|(_, value)| count(value) > 0) {
             self.at(key.as_str(), |walk| {
                 if is_deletion(value) {
-                    walk.delete_key(node.as_deref_mut(), key, field);
+                    if !removed.contains(key.as_str()) {
+                        walk.no_key(key, field);
+                    }
                 } else {
                     walk.delete_below(node.as_deref_mut(), key, value, field);
                 }
@@ -158,17 +216,17 @@ impl Walk<'_> {
         }
     }
 
-    /// Deletes a key; a field that Talos knows may be absent already, an entry of a map may not.
-    fn delete_key(&mut self, node: Option<&mut Node>, key: &str, field: Option<&'static Field>) {
-        // The official tool does not find the halves of a key pair.
-        if self.compat && field.is_some_and(is_key_pair) {
-            return self.problem(|place| Error::NothingToDelete { place });
-        }
-        if node.is_some_and(|node| node.remove(key)) {
-            return;
-        }
-        let is_field = field
-            .is_some_and(|field| field.shape == Shape::Struct && field.fields.contains_key(key));
+    /// Returns whether a key is searched at all: the official tool does not find the halves of a key pair.
+    fn finds(&self, field: Option<&'static Field>) -> bool {
+        !(self.compat && field.is_some_and(is_key_pair))
+    }
+
+    /// Reports a key that is not there; a field that Talos knows may be absent already, an entry of a map may not.
+    fn no_key(&mut self, key: &str, field: Option<&'static Field>) {
+        let is_field = self.finds(field)
+            && field.is_some_and(|field| {
+                field.shape == Shape::Struct && field.fields.contains_key(key)
+            });
         if is_field {
             self.warning(|walk| format!("{}: nothing to delete", walk.place()));
         } else {
@@ -178,9 +236,11 @@ impl Walk<'_> {
 
     /// Deletes the elements of a list that are named by the first key beside the directive.
     fn delete_elements(&mut self, node: &mut Node, items: &[Value], field: Option<&'static Field>) {
+        let element = field.and_then(|field| field.element.as_deref());
+        let mut found = Found::default();
         for (index, item) in items.iter().enumerate().filter(|(_, item)| count(item) > 0) {
             if is_deletion(item) {
-                self.delete_element(node, index, item, field);
+                self.delete_element(node, &mut found, index, item, element);
             } else {
                 self.at(index, |walk| {
                     walk.problem(|place| Error::Directive {
@@ -190,14 +250,16 @@ impl Walk<'_> {
                 });
             }
         }
+        node.remove_items(&found.gone);
     }
 
     fn delete_element(
         &mut self,
-        node: &mut Node,
+        node: &Node,
+        found: &mut Found,
         index: usize,
         item: &Value,
-        field: Option<&'static Field>,
+        element: Option<&'static Field>,
     ) {
         let selector = item
             .as_object()
@@ -213,36 +275,32 @@ impl Walk<'_> {
             });
         };
         let wanted = value.as_str().unwrap_or_default();
-        let below = field
-            .and_then(|field| field.element.as_deref())
-            .and_then(|element| element.fields.get(key.as_str()));
-        let (config, compat) = (self.config, self.compat);
-        let is_meant = |element: &Node| {
-            let there = element.get(key).and_then(|node| text(config, node));
-            match there {
-                Some(there) => there == wanted,
-                None => below.is_some_and(|below| match compat {
-                    true => is_zero(&Value::from(wanted), below, true),
-                    false => wanted.is_empty() && below.shape == Shape::Text,
-                }),
-            }
-        };
+        let below = element.and_then(|element| element.fields.get(key.as_str()));
         // The official tool crashes at a URL that is not there.
-        let is_crash = |element: &Node| {
-            self.compat
-                && below.is_some_and(|below| below.shape == Shape::Url)
-                && element.get(key).is_none_or(Node::is_null)
-        };
-        let found = match !self.compat || self.can_select(below) {
-            true => node
-                .items()
-                .position(|element| is_meant(element) || is_crash(element))
-                .filter(|index| !node.item(*index).is_some_and(is_crash)),
-            false => None,
-        };
-        if let Some(found) = found {
-            node.remove_item(found);
-            return;
+        let crashes = self.compat && below.is_some_and(|below| below.shape == Shape::Url);
+        // Nothing is as good as a text that stands for it.
+        let or_nothing = below.is_some_and(|below| match self.compat {
+            true => is_zero(&Value::from(wanted), below, true),
+            false => wanted.is_empty() && below.shape == Shape::Text,
+        });
+        if !self.compat || self.can_select(below) {
+            let config = self.config;
+            let places = found.by_key.entry(key.clone()).or_insert_with(|| {
+                let mut places = Places::default();
+                for (at, element) in node.items().enumerate() {
+                    let value = element.get(key).and_then(|node| text(config, node));
+                    let of = match value {
+                        Some(text) => places.texts.entry(text.into_owned()).or_default(),
+                        None => &mut places.absent,
+                    };
+                    of.push_back(at);
+                }
+                places
+            });
+            if let Some(at) = places.first(wanted, or_nothing, crashes, &found.gone) {
+                found.gone.insert(at);
+                return;
+            }
         }
         let line = self.at(index, |walk| walk.place()).line;
         let selector = format!("[{key}={wanted}]");

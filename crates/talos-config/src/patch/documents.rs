@@ -147,22 +147,29 @@ fn emptied(stream: &Stream) -> Option<usize> {
     stream.roots().position(is_emptied)
 }
 
-/// Refuses a text with a document that is no mapping, which no configuration has.
-pub(crate) fn refuse_no_mappings(stream: &Stream) -> Result<(), Error> {
-    let odd = stream
-        .roots()
-        .position(|root| matches!(root.kind(), Kind::Scalar | Kind::List));
-    odd.map_or(Ok(()), |index| {
+/// Refuses a text with a document that no configuration has: it is no mapping, or neither the main one nor of a kind.
+pub(crate) fn refuse_others(stream: &Stream) -> Result<(), Error> {
+    let reason = |root: &Node| match root.kind() {
+        Kind::Scalar | Kind::List => {
+            Some("a document of a machine configuration is a mapping, and this is none")
+        }
+        Kind::Mapping if !root.is_empty() && !root.contains("kind") && !is_main(root) => Some(
+            "no document of a machine configuration: it has no `kind`, and no key of the main document",
+        ),
+        _ => None,
+    };
+    let mut others = stream.roots().enumerate();
+    let other = others.find_map(|(index, root)| Some((index, reason(root)?)));
+    other.map_or(Ok(()), |(index, reason)| {
         Err(Error::UnknownDocument {
-            reason: "a document of a machine configuration is a mapping, and this is none"
-                .to_owned(),
+            reason: reason.to_owned(),
             line: stream.line(index, &[]),
         })
     })
 }
 
 /// Refuses a configuration in which a document stands twice.
-pub(super) fn refuse_doubles(stream: &Stream) -> Result<(), Error> {
+pub(crate) fn refuse_doubles(stream: &Stream) -> Result<(), Error> {
     let mut seen: HashMap<Identity, usize> = HashMap::with_capacity(stream.len());
     for (index, root) in stream.roots().enumerate() {
         let Some(identity) = known(stream, root) else {
@@ -199,10 +206,9 @@ pub(super) fn is_nothing(root: &Node, compat: bool) -> bool {
         true => &["version", "kind", "name"],
         false => &["version"],
     };
-    (compat || !root.is_empty())
-        && root.entries().all(|(key, value)| {
-            names.contains(&key) && matches!(value.kind(), Kind::Scalar | Kind::Null)
-        })
+    root.entries().all(|(key, value)| {
+        names.contains(&key) && matches!(value.kind(), Kind::Scalar | Kind::Null)
+    })
 }
 
 /// Reads off what the document of a patch at `index` is for.

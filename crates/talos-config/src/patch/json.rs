@@ -10,7 +10,7 @@ use super::decode;
 use super::documents::{Identity, known, main_document};
 use super::walk::append;
 use crate::yaml::{Kind, Node, Step, Stream};
-use crate::{Error, Place};
+use crate::{Error, Place, Schema};
 
 /// One operation.
 #[derive(Clone)]
@@ -77,12 +77,14 @@ pub(super) fn apply(
         .root(index)
         .and_then(|root| known(stream, root))
         .map_or_else(String::new, |identity| identity.label());
-    let before = decode::faults(stream, index, settings);
+    let before = decode::faults(stream, index, settings, &[]);
+    let mut appended = Vec::with_capacity(operations.len());
     if let Some(root) = stream.root_mut(index) {
         let names = names(root);
         let mut at_fault = None;
         let mut failed = Failed::default();
         for operation in operations {
+            appended.push(operation.appends_at(root));
             if failed.concerns(operation) {
                 failed.pass_over(root, operation);
                 continue;
@@ -107,8 +109,41 @@ pub(super) fn apply(
             }]);
         }
     }
-    let after = decode::faults(stream, index, settings);
-    decode::report(decode::added(&before, after), settings.strict, warnings)
+    let after = decode::faults(stream, index, settings, &[]);
+    let added = decode::added(&before, &after);
+    if added.is_empty() {
+        return Ok(());
+    }
+    // Lines would have told faults apart that are the same.
+    let operations = operations.iter().zip(appended);
+    let operations: Vec<Operation> = operations.map(|(each, at)| each.at(at)).collect();
+    let mut faults: Vec<_> = decode::faults(stream, index, settings, &operations)
+        .into_iter()
+        .map(Some)
+        .collect();
+    let added = added
+        .into_iter()
+        .filter_map(|at| faults.get_mut(at)?.take());
+    decode::report(added.collect(), settings.strict, warnings)
+}
+
+/// Returns the line of the last operation that wrote a place or what holds it.
+///
+/// Positions in lists may have changed since, so that another position of the same list is better than nothing.
+pub(super) fn line_of(operations: &[Operation], path: &[Step]) -> Option<u64> {
+    let writes = |operation: &&Operation, is_same: fn(&str, usize) -> bool| {
+        let parts = operation.path.parts.iter();
+        !matches!(operation.action, Action::Test(_))
+            && parts.len() <= path.len()
+            && parts.zip(path).all(|(part, step)| match step {
+                Step::Key(key) => part == key,
+                Step::Index(index) => is_same(part, *index),
+            })
+    };
+    let exactly = |part: &str, index: usize| part.parse() == Ok(index);
+    let nearly = |part: &str, _| part.parse::<i64>().is_ok();
+    let last = |is_same| operations.iter().rev().find(|each| writes(each, is_same));
+    last(exactly).or_else(|| last(nearly))?.line
 }
 
 /// The operations that failed, and what cannot be told of others after them.
@@ -193,6 +228,34 @@ fn misnamed(root: &Node, before: &[Option<Value>; 2]) -> Option<&'static str> {
     }
     (names(root) != *before)
         .then_some("`apiVersion` and `kind` tell what the document is, and cannot be changed")
+}
+
+/// Returns what the document that is changed is known by.
+pub(super) fn changed(stream: &Stream, settings: &Settings) -> Option<Identity> {
+    let index = target(stream, settings).ok()?;
+    let root = stream.root(index)?;
+    Some(known(stream, root).unwrap_or_else(Identity::main))
+}
+
+/// Returns the Talos version whose installer the operations write.
+pub(super) fn installed(operations: &[Operation]) -> Option<&str> {
+    const IMAGE: [&str; 3] = ["machine", "install", "image"];
+    operations.iter().rev().find_map(|operation| {
+        let (Action::Add(value) | Action::Replace(value)) = &operation.action else {
+            return None;
+        };
+        let below = IMAGE.get(operation.path.parts.len()..)?;
+        let is_above = operation
+            .path
+            .parts
+            .iter()
+            .eq(&IMAGE[..IMAGE.len() - below.len()]);
+        let value = below
+            .iter()
+            .try_fold(value, |value, key| value.get(key))
+            .filter(|_| is_above)?;
+        Schema::tag_of(value.as_str()?)
+    })
 }
 
 /// Returns the position of the document that is changed.
@@ -310,6 +373,21 @@ impl Operation {
             Action::Move(from) | Action::Copy(from) => Some(from),
             _ => None,
         }
+    }
+
+    /// Returns the position that an element gets which the operation appends.
+    fn appends_at(&self, root: &Node) -> Option<usize> {
+        let (last, _) = self.path.parts.split_last()?;
+        (last == "-").then(|| parent(root, &self.path).map_or(0, Node::len))
+    }
+
+    /// Returns the operation with a position instead of the end of the list.
+    fn at(&self, position: Option<usize>) -> Self {
+        let mut operation = self.clone();
+        if let (Some(position), Some(last)) = (position, operation.path.parts.last_mut()) {
+            *last = position.to_string();
+        }
+        operation
     }
 
     fn apply(&self, root: &mut Node, document: &str, compat: bool) -> Result<(), Error> {

@@ -1,16 +1,15 @@
 //! Merging a strategic patch into a document, field by field.
 
-use std::collections::HashMap;
-
 use serde_json::{Map, Value};
 
 use super::delete::is_pruned;
+use super::names::Names;
 use super::url;
 use super::walk::{Walk, found, text};
 use super::zero::is_zero;
 use crate::Error;
 use crate::schema::{Field, Pairing, Rule, Shape};
-use crate::yaml::{Kind, Node, Stream};
+use crate::yaml::{Kind, Node};
 
 impl Walk<'_> {
     /// Merges what a patch, read by the table, has for a struct.
@@ -157,9 +156,10 @@ impl Walk<'_> {
     fn list(&mut self, node: &mut Node, items: &[Value], field: &'static Field) {
         let there = node.len();
         let mut names = match field.rule {
-            Rule::Paired(pairing) if there > FEW && items.len() > FEW => {
-                Some(Names::new(node, pairing, self.config))
-            }
+            Rule::Paired(pairing) if there > FEW && items.len() > FEW => field
+                .element
+                .as_deref()
+                .map(|element| Names::new(node, pairing, element, self.config)),
             _ => None,
         };
         for (at, item) in items.iter().enumerate() {
@@ -167,8 +167,8 @@ impl Walk<'_> {
                 continue;
             }
             let pair = match field.rule {
-                Rule::Paired(pairing) => match names.as_ref().and_then(|names| names.of(item)) {
-                    Some(known) => known,
+                Rule::Paired(pairing) => match &mut names {
+                    Some(names) => names.of(item, node, self.compat),
                     None => self.pair(node, there, item, pairing, field),
                 },
                 _ => None,
@@ -179,6 +179,9 @@ impl Walk<'_> {
                     if let Some(below) = node.item_mut(index) {
                         self.at(at, |walk| walk.merge(below, map, element));
                     }
+                    if let Some(names) = &mut names {
+                        names.merged(item);
+                    }
                 }
                 (Some(index), _, item) => {
                     if let Some(below) = node.item_mut(index) {
@@ -186,10 +189,10 @@ impl Walk<'_> {
                     }
                 }
                 (None, _, item) => {
-                    if let Some(names) = names.as_mut().filter(|_| !replaced) {
-                        names.add(item, node.len());
-                    }
                     node.push(kept(item));
+                    if let Some(names) = names.as_mut().filter(|_| !replaced) {
+                        names.pushed(node);
+                    }
                 }
             }
         }
@@ -372,51 +375,6 @@ impl Walk<'_> {
 
 /// Lists up to this long are searched element by element.
 const FEW: usize = 16;
-
-/// Where the elements of a long list stand that have a name which is a text.
-struct Names {
-    key: &'static str,
-    positions: HashMap<String, usize>,
-}
-
-impl Names {
-    fn new(node: &Node, pairing: Pairing, config: &Stream) -> Self {
-        let (key, takes_last) = match pairing {
-            Pairing::Key(key) => (key, false),
-            Pairing::KeyReplaced(key) => (key, true),
-            Pairing::Interface => ("interface", false),
-        };
-        let mut names = Self {
-            key,
-            positions: HashMap::with_capacity(node.len()),
-        };
-        for (at, element) in node.items().enumerate() {
-            let name = element.get(key).and_then(|node| text(config, node));
-            if let Some(name) =
-                name.filter(|name| takes_last || !names.positions.contains_key(&**name))
-            {
-                names.positions.insert(name.into_owned(), at);
-            }
-        }
-        names
-    }
-
-    /// Returns the position of the element that an element of a patch is for, if there is one; nothing if its name does
-    /// not tell.
-    fn of(&self, item: &Value) -> Option<Option<usize>> {
-        let name = item
-            .get(self.key)?
-            .as_str()
-            .filter(|name| !name.is_empty())?;
-        Some(self.positions.get(name).copied())
-    }
-
-    fn add(&mut self, item: &Value, at: usize) {
-        if let Some(Value::String(name)) = item.get(self.key) {
-            self.positions.entry(name.clone()).or_insert(at);
-        }
-    }
-}
 
 /// Returns what a patch has without the elements that were deletions.
 pub(super) fn kept(value: &Value) -> Value {

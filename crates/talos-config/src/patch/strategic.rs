@@ -104,6 +104,20 @@ pub(super) fn apply(
     }
 }
 
+/// Reports what is wrong with the documents of a patch whatever they meet.
+pub(super) fn check(
+    stream: &Stream,
+    patch: &Stream,
+    settings: &Settings,
+) -> Result<(), Vec<Error>> {
+    let mut problems = Vec::new();
+    read(stream, patch, settings, &mut problems, &mut Vec::new());
+    match problems.is_empty() {
+        true => Ok(()),
+        false => Err(problems),
+    }
+}
+
 /// Puts the main document first: what it deletes, then what it merges.
 fn in_order(changes: Vec<Change>) -> Vec<Change> {
     let (main, others): (Vec<Change>, Vec<Change>) = changes
@@ -210,6 +224,7 @@ fn walk<'a>(
         index,
         document: identity.label(),
         kind: identity.kind.clone(),
+        operations: None,
         path: Vec::new(),
         problems: Vec::new(),
         warnings: Vec::new(),
@@ -245,6 +260,8 @@ impl Change {
                     place,
                     reason: "the only `$patch` is `delete`",
                 });
+            } else {
+                walk.passed_over_of_document(root);
             }
             Value::Null
         } else if let Some(fields) = fields {

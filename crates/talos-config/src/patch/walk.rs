@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
+use super::json::{self, Operation};
 use crate::schema::Schema;
 use crate::yaml::{Node, Step, Stream};
 use crate::{Error, Place};
@@ -26,6 +27,9 @@ pub(super) struct Walk<'a> {
     pub(super) document: String,
     /// The kind of the document as the table of fields has it.
     pub(super) kind: String,
+    /// The operations that wrote what is read, if a JSON Patch did: lines are theirs then, and `$patch` is a key like
+    /// any other.
+    pub(super) operations: Option<&'a [Operation]>,
     pub(super) path: Vec<Step>,
     pub(super) problems: Vec<Error>,
     pub(super) warnings: Vec<String>,
@@ -49,7 +53,10 @@ impl Walk<'_> {
         Place {
             document: self.document.clone(),
             path: path(&self.path),
-            line: self.patch.line(self.index, &self.path),
+            line: match self.operations {
+                Some(operations) => json::line_of(operations, &self.path),
+                None => self.patch.line(self.index, &self.path),
+            },
         }
     }
 

@@ -1,5 +1,6 @@
 //! Changing nodes; each change leaves everything beside it as it stood.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -69,6 +70,20 @@ impl Node {
         true
     }
 
+    /// Removes keys of a mapping with their own comments and returns which of them were there.
+    pub fn remove_all<'k>(&mut self, keys: impl IntoIterator<Item = &'k str>) -> HashSet<&'k str> {
+        let keys: HashSet<&str> = keys.into_iter().filter(|key| self.contains(key)).collect();
+        if keys.is_empty() {
+            return keys;
+        }
+        self.own();
+        if matches!(&self.data, Data::Mapping(children) if children.has_merge()) {
+            self.unmerge();
+        }
+        self.take_all(|_, child| !child.merge && keys.contains(child.key.as_str()));
+        keys
+    }
+
     /// Gives a key of a mapping another name and returns whether it was there; its value and comments stay.
     pub fn rename(&mut self, key: &str, name: &str) -> bool {
         self.own();
@@ -116,6 +131,17 @@ impl Node {
         true
     }
 
+    /// Removes items of a list with their own comments.
+    pub fn remove_items(&mut self, indexes: &HashSet<usize>) {
+        if indexes.is_empty() {
+            return;
+        }
+        self.own();
+        if matches!(self.data, Data::List(_)) {
+            self.take_all(|index, _| indexes.contains(&index));
+        }
+    }
+
     /// Makes the node mean `value`, touching only what differs: mappings are changed key by key and lists item by item.
     pub fn assign(&mut self, value: Value) {
         if self.means(&value) {
@@ -129,9 +155,7 @@ impl Node {
                     .map(|(key, _)| key.to_owned())
                     .filter(|key| !map.contains_key(key))
                     .collect();
-                for key in gone {
-                    self.remove(&key);
-                }
+                self.remove_all(gone.iter().map(String::as_str));
                 for (key, value) in map {
                     self.set(&key, value);
                 }
@@ -237,6 +261,33 @@ impl Node {
             kept.append(&mut next.before);
             next.before = kept;
         } else if let Form::Block { after, .. } = &mut self.form {
+            kept.append(after);
+            *after = kept;
+        }
+    }
+
+    /// Removes children as [`Self::take`] does one, in one go.
+    fn take_all(&mut self, is_gone: impl Fn(usize, &Child) -> bool) {
+        let (Data::Mapping(children) | Data::List(children)) = &mut self.data else {
+            return;
+        };
+        let all = std::mem::take(&mut **children);
+        let mut stay = Vec::with_capacity(all.len());
+        let mut kept: Vec<Span> = Vec::new();
+        for (index, mut child) in all.into_iter().enumerate() {
+            if is_gone(index, &child) {
+                kept.append(&mut child.before);
+                kept.extend(child.place.and_then(|place| place.keep));
+            } else {
+                if !kept.is_empty() {
+                    kept.append(&mut child.before);
+                    child.before = std::mem::take(&mut kept);
+                }
+                stay.push(child);
+            }
+        }
+        **children = stay;
+        if let Form::Block { after, .. } = &mut self.form {
             kept.append(after);
             *after = kept;
         }

@@ -23,9 +23,9 @@ fn what_talos_does_not_decode_is_a_warning_if_the_patch_brings_it() {
         warnings(&[r#"[{"op":"add","path":"/machine/nope","value":1},
                 {"op":"add","path":"/machine/kubelet","value":{"extraMounts":{},"disableManifestsDirectory":"maybe"}}]"#]),
         [
-            "machine.nope: no such field in Talos 1.13.9; Talos refuses it",
-            "machine.kubelet.extraMounts: expected a list, found a mapping; Talos refuses it",
-            "machine.kubelet.disableManifestsDirectory: is not `true` or `false`; Talos refuses it",
+            "line 1: machine.nope: no such field in Talos 1.13.9; Talos refuses it",
+            "line 2: machine.kubelet.extraMounts: expected a list, found a mapping; Talos refuses it",
+            "line 2: machine.kubelet.disableManifestsDirectory: is not `true` or `false`; Talos refuses it",
         ]
     );
     // What was there before stays unsaid, also where it moves in its list.
@@ -40,7 +40,7 @@ fn what_talos_does_not_decode_is_a_warning_if_the_patch_brings_it() {
         warnings(&[
             r#"[{"op":"move","from":"/machine/network/interfaces/1/nope","path":"/machine/network/nope"}]"#
         ]),
-        ["machine.network.nope: no such field in Talos 1.13.9; Talos refuses it"]
+        ["line 1: machine.network.nope: no such field in Talos 1.13.9; Talos refuses it"]
     );
 }
 
@@ -58,8 +58,8 @@ fn a_document_that_is_chosen_is_looked_at_by_its_own_fields() {
     assert_eq!(
         patched.warnings,
         [
-            "VLANConfig/a: vlanID: is not a whole number; Talos refuses it",
-            "VLANConfig/a: machine: no such field in Talos 1.13.9; Talos refuses it",
+            "line 1: VLANConfig/a: vlanID: is not a whole number; Talos refuses it",
+            "line 1: VLANConfig/a: machine: no such field in Talos 1.13.9; Talos refuses it",
         ]
     );
     options.strict = true;
@@ -67,7 +67,7 @@ fn a_document_that_is_chosen_is_looked_at_by_its_own_fields() {
     let error = std::error::Error::source(&error).unwrap().to_string();
     assert_eq!(
         error,
-        "2 problems\n  VLANConfig/a: vlanID: is not a whole number\n  VLANConfig/a: machine: no such field in Talos 1.13.9"
+        "2 problems\n  line 1: VLANConfig/a: vlanID: is not a whole number\n  line 1: VLANConfig/a: machine: no such field in Talos 1.13.9"
     );
 }
 
@@ -124,4 +124,54 @@ fn a_pointer_with_an_escape_that_is_none_is_refused() {
             )
         );
     }
+}
+
+#[test]
+fn what_talos_does_not_decode_is_told_with_the_line_of_its_operation() {
+    let patch = r#"
+- op: add
+  path: /machine/network/interfaces/-
+  value: {mtu: 1500}
+- op: add
+  path: /machine/network/interfaces/0
+  value: {bogus: 1}
+- op: add
+  path: /machine/files
+  value: [{path: /a}]
+- op: add
+  path: /machine/files/-
+  value:
+    path: 5
+    typo: 1
+- op: replace
+  path: /machine/network/interfaces/2/nope
+  value: 2
+- {op: test, path: /machine/files/0/path, value: /a}
+"#;
+    assert_eq!(
+        warnings(&[patch]),
+        [
+            "line 5: machine.network.interfaces[0].bogus: no such field in Talos 1.13.9; Talos refuses it",
+            "line 11: machine.files[1].typo: no such field in Talos 1.13.9; Talos refuses it",
+        ]
+    );
+}
+
+#[test]
+fn a_patch_directive_in_a_json_patch_is_told() {
+    let reason = "`$patch` is for strategic merge patches; a JSON Patch has `\"op\": \"remove\"`";
+    let patch = r#"[
+        {"op":"add","path":"/machine/kubelet","value":{"$patch":"delete","extraConfig":{"a":{"$patch":"delete"}}}},
+        {"op":"add","path":"/machine/sysctls","value":{"$patch":"delete","vm.x":"1"}},
+        {"op":"replace","path":"/machine/network/interfaces","value":[{"interface":"eth0","$patch":"delete"}]}]"#;
+    assert_eq!(
+        warnings(&[patch]),
+        [
+            format!("line 4: machine.network.interfaces[0].$patch: {reason}"),
+            format!("line 2: machine.kubelet.$patch: {reason}"),
+            format!("line 2: machine.kubelet.extraConfig.a.$patch: {reason}"),
+            format!("line 3: machine.sysctls.$patch: {reason}"),
+        ]
+        .map(String::from)
+    );
 }

@@ -228,3 +228,106 @@ fn of_very_many_problems_the_first_thousand_are_told_and_the_rest_counted() {
     assert!(lines[999].contains("machine.k999"), "{}", lines[999]);
     assert_eq!(lines[1000], "  and 1500 more");
 }
+
+#[test]
+fn what_the_talos_version_does_not_have_is_refused() {
+    for (patch, version, want) in [
+        (
+            "machine: {bogus: 1}",
+            "1.13.9",
+            "line 1: machine.bogus: no such field in Talos 1.13.9",
+        ),
+        (
+            "machine: {network: {interfaces: [{interface: a, speed: 1}]}}",
+            "1.13.9",
+            "line 1: machine.network.interfaces[0].speed: no such field in Talos 1.13.9",
+        ),
+        (
+            "apiVersion: v1alpha1\nkind: HostnameConfig\nhostname: a",
+            "1.11.5",
+            "line 1: document HostnameConfig: no such kind in Talos 1.11.5, Talos 1.13.9 has it",
+        ),
+        (
+            "apiVersion: v1alpha1\nkind: UserVolumeConfig\nname: data\nmount: {secure: true}",
+            "1.11.5",
+            "line 4: UserVolumeConfig/data: mount: no such field in Talos 1.11.5, Talos 1.13.9 has it",
+        ),
+        (
+            "bogus: 1",
+            "1.13.9",
+            "line 1: bogus: no field of the main document, and no `kind` says which document is meant",
+        ),
+        (
+            "kind: HostnameConfig\nhostname: a",
+            "1.13.9",
+            "line 1: document HostnameConfig: `apiVersion` is missing",
+        ),
+        (
+            "machine: [a]",
+            "1.13.9",
+            "line 1: machine: expected a mapping, found a list",
+        ),
+        (
+            "machine: {kubelet: {extraConfig: {a: 1}}, certSANs: a}",
+            "1.13.9",
+            "line 1: machine.certSANs: expected a list, found a string",
+        ),
+        (
+            "cluster: {apiServer: {admissionControl: [{name: PodSecurity, configuration: {defaults: [a]}}]}}",
+            "1.13.9",
+            "line 1: cluster.apiServer.admissionControl[0].configuration.defaults: expected a mapping, found a list",
+        ),
+    ] {
+        refused(CONFIG, patch, version, want);
+    }
+}
+
+#[test]
+fn a_newer_talos_judges_itself() {
+    let patch = "machine: {warp: {factor: 9}}\n---\napiVersion: v1alpha1\nkind: NewConfig\na: 1\n---\napiVersion: v1alpha2\nkind: WarpDriveConfig\nfactor: 10\n";
+    let patched = patched(CONFIG, &[patch], "v1.99.0").unwrap();
+    assert!(
+        patched.text.contains("factor: 10") && patched.text.contains("kind: NewConfig"),
+        "{}",
+        patched.text
+    );
+    assert_eq!(
+        patched.warnings,
+        [
+            "line 1: machine.warp: no such field in Talos 1.14.1",
+            "line 3: document NewConfig: no such kind in Talos 1.14.1",
+            "line 7: document WarpDriveConfig: no such kind in Talos 1.14.1",
+        ]
+    );
+}
+
+#[test]
+fn a_place_that_is_not_there_is_named() {
+    for (patch, want) in [
+        (
+            r#"[{"op":"remove","path":"/machine/nope"}]"#,
+            "line 1: operation 1 of the JSON Patch: `remove` finds nothing at `/machine/nope` of the main document",
+        ),
+        (
+            r#"[{"op":"add","path":"/nope/x","value":1}]"#,
+            "line 1: operation 1 of the JSON Patch: `add` finds nothing at `/nope/x` of the main document",
+        ),
+        (
+            r#"[{"op":"replace","path":"/machine/certSANs/5","value":1}]"#,
+            "line 1: operation 1 of the JSON Patch: `replace` finds nothing at `/machine/certSANs/5` of the main document",
+        ),
+        (
+            r#"[{"op":"test","path":"/machine/type","value":"worker"}]"#,
+            "line 1: operation 1 of the JSON Patch: `test` finds another value at `/machine/type` of the main document",
+        ),
+    ] {
+        refused(CONFIG, patch, "1.13", want);
+    }
+    let error = patched(
+        CONFIG,
+        &["machine: {type: worker}", "machine: {x: 1}"],
+        "1.13",
+    )
+    .unwrap_err();
+    assert_eq!(error.to_string(), "patch 2");
+}
