@@ -177,13 +177,12 @@ impl Release {
         let contract = self.contract;
         if contract > NEWEST {
             return Some(format!(
-                "Talos {contract} is newer than {NEWEST}, the newest that is known: the machine configs are those of {NEWEST}"
+                "Talos {contract} is newer than {NEWEST}, the newest that is known: what is generated is for {NEWEST}"
             ));
         }
         (contract < OLDEST).then(|| {
             format!(
-                "Talos {contract} is older than {OLDEST}, the oldest that is known: \
-                 it may refuse the machine configs or need another Kubernetes"
+                "Talos {contract} is older than {OLDEST}, the oldest that is known: it may refuse what is generated"
             )
         })
     }
@@ -315,7 +314,7 @@ mod tests {
         check(
             "v1.15.2",
             Some(
-                "Talos v1.15 is newer than v1.14, the newest that is known: the machine configs are those of v1.14",
+                "Talos v1.15 is newer than v1.14, the newest that is known: what is generated is for v1.14",
             ),
         );
         for text in ["1.7", "v1.2.0", "0.14"] {

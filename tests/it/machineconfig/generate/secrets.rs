@@ -54,7 +54,13 @@ fn an_old_release_starts_with_its_own_kind_of_secrets() {
         "-t",
         "abcdef.0123456789abcdef",
     ]);
-    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    assert_eq!(
+        (ran.code, ran.stderr.as_str()),
+        (
+            Some(0),
+            "warning: Talos v1.2 is older than v1.8, the oldest that is known: it may refuse what is generated\n"
+        )
+    );
     let secrets = Secrets::read(&ran.stdout).unwrap();
     assert!(matches!(secrets.encryption, Encryption::AesCbc(_)));
     assert!(
@@ -132,6 +138,52 @@ fn a_folder_of_kubeadm_gives_its_authorities() {
         (&theirs.aggregator, &theirs.service_account)
     );
     assert!(made.os != theirs.os && made.cluster_id != theirs.cluster_id);
+}
+
+#[test]
+fn odd_secrets_are_taken_with_a_warning_that_names_file_and_line() {
+    let home = home();
+    let odd = BUNDLE.replacen("trustdinfo:\n", "trustdinfo:\n    tokem: x\n", 1);
+    home.file("odd.yaml", &odd);
+    let args = [
+        "config",
+        "c",
+        "https://cp:6443",
+        "--with-secrets",
+        "odd.yaml",
+    ];
+    let ran = home.run(&[&["gen"], &args[..], &["-t", "worker", "-o", "-"]].concat());
+    assert_eq!(
+        (ran.code, ran.stderr.as_str()),
+        (
+            Some(0),
+            "warning: odd.yaml: trustdinfo.tokem (line 8) is no field of a secrets bundle and is ignored\n"
+        )
+    );
+    config(&home, &["-t", "controlplane", "-o", "cp.yaml"]);
+    let secrets = Secrets::read(BUNDLE).unwrap();
+    let text = read(&home, "cp.yaml").replacen(&secrets.trustd_token, "my-own-token", 1);
+    home.file("cp.yaml", &text);
+    let args = [
+        "secrets",
+        "--from-controlplane-config",
+        "cp.yaml",
+        "-o",
+        "-",
+    ];
+    let ran = home.run(&[&["gen"], &args[..]].concat());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(
+        Secrets::read(&ran.stdout).unwrap().trustd_token,
+        "my-own-token"
+    );
+    assert!(
+        ran.stderr
+            .starts_with("warning: cp.yaml: machine.token (line ")
+            && ran.stderr.contains("has another form"),
+        "{ran:?}"
+    );
+    assert!(!ran.stderr.contains("my-own-token"), "{ran:?}");
 }
 
 #[test]
