@@ -65,16 +65,11 @@ impl Certificate {
     /// # Errors
     /// [`Error::NoCertificate`] when there is none, else what is wrong with the text or with which certificate.
     pub fn many_from_pem(text: impl AsRef<[u8]>) -> Result<Vec<Self>, Error> {
-        let certificates: Vec<Self> = pem::blocks(text.as_ref())?
+        pem::certificates(text.as_ref())?
             .iter()
-            .filter(|block| matches!(block.label.as_str(), "CERTIFICATE" | "X509 CERTIFICATE"))
             .zip(1..)
             .map(|(block, number)| Self::numbered(&block.der, number))
-            .collect::<Result<_, _>>()?;
-        if certificates.is_empty() {
-            return Err(Error::NoCertificate);
-        }
-        Ok(certificates)
+            .collect()
     }
 
     /// Returns the certificate as DER.

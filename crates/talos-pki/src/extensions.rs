@@ -1,5 +1,6 @@
 //! The extensions of a certificate that matter to TLS.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::net::IpAddr;
 
@@ -88,22 +89,22 @@ impl Extensions {
     /// Reads each extension once: of several of the same kind only the first counts.
     pub(crate) fn read(parsed: &X509Certificate<'_>) -> Self {
         let mut read = Self::default();
-        let mut seen = Vec::new();
+        let mut seen = HashSet::new();
+        let mut twice = HashSet::new();
         for extension in parsed.extensions() {
             let identifier = extension.oid.to_id_string();
             if extension.critical && !KNOWN_CRITICAL.contains(&identifier.as_str()) {
                 read.unknown_critical.push(identifier.clone());
             }
-            if seen.contains(&identifier) {
-                if !read.duplicate.contains(&identifier) {
+            if !seen.insert(identifier.clone()) {
+                if twice.insert(identifier.clone()) {
                     read.duplicate.push(identifier);
                 }
                 continue;
             }
             if !read.take(extension.parsed_extension()) {
-                read.unreadable.push(identifier.clone());
+                read.unreadable.push(identifier);
             }
-            seen.push(identifier);
         }
         read
     }

@@ -135,6 +135,11 @@ impl Extension {
         Self::new(17, critical, der::value(tag::SEQUENCE, &entries))
     }
 
+    #[cfg(test)]
+    pub(crate) fn raw(identifier: u32, critical: bool, content: Vec<u8>) -> Self {
+        Self::new(identifier, critical, content)
+    }
+
     fn new(identifier: u32, critical: bool, content: Vec<u8>) -> Self {
         Self {
             identifier,

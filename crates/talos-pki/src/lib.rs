@@ -15,6 +15,7 @@ mod constraints;
 mod der;
 mod error;
 mod extensions;
+mod inspect;
 mod issue;
 mod judge;
 mod key;
@@ -29,6 +30,9 @@ pub use authority::{Authority, AuthorityKind};
 pub use certificate::Certificate;
 pub use error::Error;
 pub use extensions::{KeyUsage, Purpose};
+pub use inspect::{
+    AlternativeName, Attribute, DistinguishedName, ExtensionDetail, Inspection, KeyDetail,
+};
 pub use issue::{Issued, LeafRequest, LeafUsage, fill_random};
 pub use judge::{Expectation, Finding, FindingCode, KnownAuthority, Role, clock_behind, judge};
 pub use key::{Algorithm, PrivateKey};

@@ -79,6 +79,16 @@ pub(crate) fn blocks(text: &[u8]) -> Result<Vec<Block>, Error> {
     Ok(blocks)
 }
 
+/// Reads the blocks that are certificates, of which there must be one.
+pub(crate) fn certificates(text: &[u8]) -> Result<Vec<Block>, Error> {
+    let mut found = blocks(text)?;
+    found.retain(|block| matches!(block.label.as_str(), "CERTIFICATE" | "X509 CERTIFICATE"));
+    if found.is_empty() {
+        return Err(Error::NoCertificate);
+    }
+    Ok(found)
+}
+
 /// Writes one block with lines of 64 characters.
 pub(crate) fn encode(label: &str, der: &[u8]) -> String {
     let content = Zeroizing::new(STANDARD.encode(der));
