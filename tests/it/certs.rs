@@ -2,4 +2,5 @@
 
 mod cluster;
 mod command;
+mod page;
 mod probe;

@@ -1,0 +1,217 @@
+//! What the verbs of `ichor certs` look at, and how it is gathered and judged.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use talos_certs::{
+    CheckOptions, CollectOptions, Evidence, ExpectedName, KubernetesAccess, Report, ServerKind,
+    check, collect,
+};
+use talos_client::{Client, Endpoint, Security};
+use talos_config::kubeconfig::Kubeconfig;
+use talos_kube::Address;
+use talos_pki::Name;
+
+use crate::connect::Look;
+use crate::error::{Code, Error, Outcome};
+use crate::files;
+use crate::session::Session;
+use crate::values;
+
+/// Where to look, and what to expect there.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct GatherArgs {
+    /// Expect this name or address too, of all servers or of one kind: apid=NAME, kube-apiserver=NAME
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = expected_name)]
+    expect: Vec<ExpectedName>,
+    /// Look at this kind of server only: apid or kube-apiserver
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = server_kind)]
+    server: Vec<ServerKind>,
+    /// Report certificates that end within this time, such as 720h or 30d
+    #[arg(long, alias = "expiring", value_name = "DURATION", default_value = "0", value_parser = period)]
+    warn_within: Duration,
+    /// Dial Kubernetes here, such as a forwarded port
+    #[arg(long, value_name = "HOST:PORT")]
+    k8s_endpoint: Option<String>,
+    /// Judge against the server of this kubeconfig, and its client certificate
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+}
+
+/// Everything that is needed to look, once or many times.
+pub(super) struct Gatherer {
+    client: Result<Client, talos_client::Error>,
+    collecting: CollectOptions,
+    checking: CheckOptions,
+}
+
+/// What was seen, and the verdict.
+pub(super) struct Judged {
+    /// What was seen.
+    pub(super) evidence: Evidence,
+    /// The verdict.
+    pub(super) report: Report,
+    /// When.
+    pub(super) at: Timestamp,
+}
+
+impl Gatherer {
+    pub(super) fn new(args: &GatherArgs, session: &mut Session) -> Result<Self, Error> {
+        let look = session.looking()?;
+        Ok(Self {
+            collecting: collect_options(args, &look)?,
+            checking: CheckOptions {
+                expected: args.expect.clone(),
+                warn_within: SignedDuration::try_from(args.warn_within)
+                    .unwrap_or(SignedDuration::MAX),
+            },
+            client: Client::new(look.options),
+        })
+    }
+
+    /// Looks and judges.
+    pub(super) async fn judge(&self) -> Judged {
+        let evidence = collect(self.client.as_ref(), &self.collecting).await;
+        let at = Timestamp::now();
+        let report = check(&evidence, &self.checking, at);
+        Judged {
+            evidence,
+            report,
+            at,
+        }
+    }
+}
+
+impl Judged {
+    /// Tells how a run ends that found this.
+    pub(super) fn outcome(&self) -> Result<Outcome, Error> {
+        if self.report.has_findings() {
+            return Ok(Outcome::Found);
+        }
+        if self.report.servers.is_empty() {
+            return Err(
+                Error::new(Code::Unreachable, "no certificate could be looked at")
+                    .hint("what was tried is listed above"),
+            );
+        }
+        Ok(Outcome::Done)
+    }
+}
+
+fn collect_options(args: &GatherArgs, look: &Look) -> Result<CollectOptions, Error> {
+    let endpoints = look.options.endpoints.iter().map(|text| {
+        text.parse::<Endpoint>().map_err(|error| {
+            Error::new(
+                Code::Invalid,
+                format!("the endpoint {text:?} cannot be used"),
+            )
+            .caused_by(&error)
+        })
+    });
+    let k8s_endpoint = args.k8s_endpoint.as_deref().map(|text| {
+        Address::parse(text).map_err(|error| {
+            Error::new(Code::Usage, "--k8s-endpoint cannot be used").caused_by(&error)
+        })
+    });
+    let (authorities, identity) = match &look.options.security {
+        Security::Mutual(credentials) => (
+            credentials.authorities.clone(),
+            credentials.identity.as_ref(),
+        ),
+        Security::Maintenance { .. } => (Vec::new(), None),
+    };
+    let leaf = identity.and_then(|identity| identity.chain.first());
+    Ok(CollectOptions {
+        nodes: look.nodes.clone(),
+        endpoints: endpoints.collect::<Result<_, _>>()?,
+        talos_authorities: authorities,
+        talos_client: leaf.map(|leaf| {
+            let place = format!("talosconfig context {:?}", look.context);
+            (place, leaf.clone())
+        }),
+        k8s_endpoint: k8s_endpoint.transpose()?,
+        kubernetes: kubernetes(args)?,
+        kinds: if args.server.is_empty() {
+            vec![ServerKind::Apid, ServerKind::KubeApiserver]
+        } else {
+            args.server.clone()
+        },
+        concurrency: look.concurrency,
+        timeout: look.options.connect_timeout,
+        ..CollectOptions::default()
+    })
+}
+
+fn kubernetes(args: &GatherArgs) -> Result<KubernetesAccess, Error> {
+    let Some(path) = &args.kubeconfig else {
+        return Ok(KubernetesAccess::default());
+    };
+    let text = files::read(path)?;
+    let kubeconfig = Kubeconfig::parse(path.display().to_string(), &text)
+        .map_err(|error| Error::of(Code::Invalid, &error))?;
+    KubernetesAccess::from_kubeconfig(&kubeconfig).map_err(|error| Error::of(Code::Invalid, &error))
+}
+
+/// Reads `NAME` or `KIND=NAME`.
+fn expected_name(text: &str) -> Result<ExpectedName, String> {
+    let (kind, name) = match text.split_once('=') {
+        Some((kind, name)) => (Some(server_kind(kind)?), name),
+        None => (None, text),
+    };
+    let name = Name::parse(name).map_err(|error| error.to_string())?;
+    Ok(ExpectedName { kind, name })
+}
+
+fn server_kind(text: &str) -> Result<ServerKind, String> {
+    [ServerKind::Apid, ServerKind::KubeApiserver]
+        .into_iter()
+        .find(|kind| kind.as_str() == text)
+        .ok_or_else(|| format!("`{text}` is neither apid nor kube-apiserver"))
+}
+
+/// Reads a Go duration, or days such as `30d`.
+pub(super) fn period(text: &str) -> Result<Duration, String> {
+    match text.strip_suffix('d').map(str::parse::<u32>) {
+        Some(Ok(days)) => Ok(Duration::from_secs(u64::from(days) * 24 * 60 * 60)),
+        _ => values::duration(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_expected_of_all_servers_or_of_one_kind() {
+        let check = |text: &str, expected: Option<(Option<ServerKind>, &str)>| {
+            let read = expected_name(text).ok();
+            let expected = expected.map(|(kind, name)| ExpectedName {
+                kind,
+                name: Name::parse(name).unwrap(),
+            });
+            assert_eq!(read, expected, "{text}");
+        };
+        check("172.30.0.11", Some((None, "172.30.0.11")));
+        check(
+            "apid=lb.example",
+            Some((Some(ServerKind::Apid), "lb.example")),
+        );
+        check(
+            "kube-apiserver=fd00::1",
+            Some((Some(ServerKind::KubeApiserver), "fd00::1")),
+        );
+        check("etcd=lb.example", None);
+        check("https://lb.example", None);
+        check("", None);
+    }
+
+    #[test]
+    fn periods_are_durations_or_days() {
+        assert_eq!(period("30d"), Ok(Duration::from_secs(2_592_000)));
+        assert_eq!(period("720h"), Ok(Duration::from_secs(2_592_000)));
+        assert_eq!(period("0"), Ok(Duration::ZERO));
+        assert!(period("d").is_err());
+        assert!(period("30").is_err());
+    }
+}

@@ -1,0 +1,38 @@
+//! `ichor certs report`: the verdict as a page for people.
+
+use std::path::PathBuf;
+
+use talos_certs::page;
+
+use super::gather::{GatherArgs, Gatherer};
+use crate::error::{Error, Outcome};
+use crate::files::{self, Access};
+use crate::session::Session;
+
+/// Write the verdict as one page for people
+///
+/// The page shows findings with the commands that repair them, when each certificate ends, and which names each server
+/// covers. It is one file that loads nothing and runs nothing. Exits with 3 when something was found.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Write the page to this file, or to standard output if it is -
+    #[arg(long, value_name = "FILE")]
+    html: PathBuf,
+    #[command(flatten)]
+    gather: GatherArgs,
+}
+
+/// Runs the verb.
+pub(super) fn run(args: &Args, session: &mut Session) -> Result<Outcome, Error> {
+    let gatherer = Gatherer::new(&args.gather, session)?;
+    let judged = session
+        .runtime()?
+        .run(async { Ok(gatherer.judge().await) })?;
+    let page = page(&judged.report, judged.at);
+    if args.html.as_os_str() == "-" {
+        session.output.text(&page)?;
+    } else {
+        files::write(&args.html, page.as_bytes(), Access::Everyone)?;
+    }
+    judged.outcome()
+}
