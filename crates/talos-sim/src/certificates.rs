@@ -403,7 +403,7 @@ pub(crate) fn changes(
 ) -> bool {
     let before = node.store.get(SECRETS, kind, id);
     let draft = Draft::new(SECRETS, kind, id, owner, spec);
-    let after = node.store.put(draft, shared.now());
+    let after = node.store.put(draft, node.now(shared));
     before.is_none_or(|before| before.metadata.version != after.metadata.version)
 }
 

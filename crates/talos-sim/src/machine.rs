@@ -11,6 +11,7 @@ mod reboot;
 mod services;
 mod state;
 mod status;
+mod time;
 
 use http::{Request, Response};
 use talos_api::machine;
@@ -40,6 +41,7 @@ pub(crate) async fn serve(
     match service {
         "machine.MachineService" => machine_service(context, method, request).await,
         "machine.ImageService" => image_service(context, method, request).await,
+        "time.TimeService" => time_service(context, method, request).await,
         _ => not_simulated(method),
     }
 }
@@ -137,6 +139,15 @@ async fn image_service(context: Context, method: &str, request: Request<Body>) -
         "List" => grpc::streaming(zip, request, |m| images::list(context, m)).await,
         "Pull" => grpc::streaming(zip, request, |m| images::pull_new(context, m)).await,
         "Remove" => grpc::unary(zip, request, |m| images::remove(context, m)).await,
+        _ => not_simulated(method),
+    }
+}
+
+async fn time_service(context: Context, method: &str, request: Request<Body>) -> Response<Body> {
+    let zip = context.compress;
+    match method {
+        "Time" => grpc::unary(zip, request, |()| time::time(context)).await,
+        "TimeCheck" => grpc::unary(zip, request, |m| time::check(context, m)).await,
         _ => not_simulated(method),
     }
 }

@@ -165,6 +165,14 @@ impl Documents {
         *argument == "true" || *argument == true || bootstrap == true
     }
 
+    /// The first time server.
+    pub(crate) fn time_server(&self) -> Option<String> {
+        let own = self.of_kind("TimeSyncConfig");
+        let own = own.and_then(|value| value.pointer("/ntp/servers"));
+        let servers = strings(own.or_else(|| self.at("/machine/time/servers")));
+        servers.into_iter().next()
+    }
+
     /// `cluster.adminKubeconfig.certLifetime`, as it is written.
     pub(crate) fn admin_kubeconfig_lifetime(&self) -> Option<&str> {
         self.at("/cluster/adminKubeconfig/certLifetime")?.as_str()

@@ -9,6 +9,7 @@ use tokio::time::sleep;
 use super::Member;
 use super::objects::seconds;
 use super::pods::{Container, Place, digest, mirror, report};
+use super::seed;
 use super::talos::{Component, K8S, STATIC_POD_STATUSES, STATIC_PODS, kubelet_image, put, tag};
 use super::workloads::{is_ready, place};
 use crate::machine::publish_status;
@@ -172,6 +173,7 @@ async fn sync(shared: &Shared, node: &NodeState, member: &Member) {
         for restart in &restarts {
             show_new_container(shared, restart, &place);
         }
+        seed::publish_authorities(shared, node);
     }
     sleep(delays.mirror_pod).await;
     let mut replaced = Vec::new();

@@ -42,12 +42,14 @@ async fn react(shared: &Arc<Shared>, node: &Arc<NodeState>, config: &Documents) 
             check_manifests(shared, node);
         }
     }
-    if talos::kubelet(shared, node, &settings) {
+    let other_authorities = talos::kubelet_secrets(shared, node, &settings);
+    if talos::kubelet(shared, node, &settings) || other_authorities {
         let (shared, node) = (Arc::clone(shared), Arc::clone(node));
         Arc::clone(&shared).spawn(async move {
             let member = shared.kubernetes.member(node.index);
             let _one_at_a_time = member.kubelet.lock().await;
             restart_kubelet(&shared, &node).await;
+            node.reopen_kubernetes_gate();
         });
     }
 }

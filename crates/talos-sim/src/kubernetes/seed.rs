@@ -115,6 +115,24 @@ pub(crate) fn basics(shared: &Shared, settings: &Settings) {
     }
 }
 
+/// Shows in the cluster which authorities a kube-apiserver that has just started and its controllers work with.
+pub(crate) fn publish_authorities(shared: &Shared, node: &NodeState) {
+    let kubernetes = &shared.kubernetes;
+    let authorities = node.trust().kubernetes.all_pem();
+    for map in kubernetes.all("v1", "ConfigMap") {
+        let key = match map["metadata"]["name"].as_str() {
+            Some("kube-root-ca.crt") => "ca.crt",
+            Some("extension-apiserver-authentication") => "client-ca-file",
+            _ => continue,
+        };
+        if map["data"][key] != *authorities {
+            kubernetes.change(&map, shared.now(), |map| {
+                map["data"][key] = json!(authorities);
+            });
+        }
+    }
+}
+
 /// Creates a machine's Node object and its lease.
 pub(crate) fn node(shared: &Shared, node: &NodeState, settings: &Settings) {
     let kubernetes = &shared.kubernetes;

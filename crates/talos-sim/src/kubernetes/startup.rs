@@ -110,6 +110,7 @@ async fn install(
     config: &Documents,
     settings: &Settings,
 ) -> Result<(), Error> {
+    talos::kubelet_secrets(shared, node, settings);
     talos::kubelet(shared, node, settings);
     if !node.is_control_plane() {
         return Ok(());

@@ -17,7 +17,8 @@ use crate::store::{Draft, Resource};
 
 pub(crate) use configs::{kubelet, kubelet_image, render, render_manifests};
 pub(crate) use secrets::{
-    install as install_secrets, issue_serving, names, publish_names, reissue, roots_differ,
+    install as install_secrets, issue_serving, kubelet_secrets, names, publish_names, reissue,
+    roots_differ,
 };
 pub(crate) use settings::{Component, Settings, tag};
 pub(crate) use template::{Template, fill};
@@ -46,6 +47,7 @@ pub(crate) const PROVIDED: &[&str] = &[
     "ControllerManagerConfigs.kubernetes.talos.dev",
     "KubeletConfigs.kubernetes.talos.dev",
     "KubeletSpecs.kubernetes.talos.dev",
+    "KubeletSecrets.secrets.talos.dev",
     "KubernetesDynamicCerts.secrets.talos.dev",
     "KubernetesRootSecrets.secrets.talos.dev",
     "KubernetesSecrets.secrets.talos.dev",

@@ -165,7 +165,7 @@ impl History {
 
 /// `Events`: a hello without payload, then what the request wants, until the client leaves.
 pub(crate) async fn events(context: Context, wanted: EventsRequest) -> Result<EventStream, Status> {
-    let now = context.shared.now();
+    let now = context.node.now(&context.shared);
     let node = context.node;
     let published = node.machine.events.published.subscribe();
     let mut history = node.machine.events.lock();

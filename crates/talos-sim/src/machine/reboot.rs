@@ -125,9 +125,12 @@ async fn go_down(shared: &Shared, node: &NodeState, kind: Kind, actor: &str) {
     } else {
         LINUX_REBOOT_RESTART
     };
-    node.machine
-        .events
-        .publish("RestartEvent", &RestartEvent { cmd }, actor, shared.now());
+    node.machine.events.publish(
+        "RestartEvent",
+        &RestartEvent { cmd },
+        actor,
+        node.now(shared),
+    );
     // Streams get a moment to carry the last events away.
     tokio::time::sleep(delay).await;
     kubernetes::set_running(shared, node.index, false);
@@ -194,7 +197,7 @@ fn sequence_named(
     };
     node.machine
         .events
-        .publish("SequenceEvent", &event, actor, shared.now());
+        .publish("SequenceEvent", &event, actor, node.now(shared));
 }
 
 fn phase_event(
@@ -210,7 +213,7 @@ fn phase_event(
     };
     node.machine
         .events
-        .publish("PhaseEvent", &event, actor, shared.now());
+        .publish("PhaseEvent", &event, actor, node.now(shared));
 }
 
 fn task_event(
@@ -226,5 +229,5 @@ fn task_event(
     };
     node.machine
         .events
-        .publish("TaskEvent", &event, actor, shared.now());
+        .publish("TaskEvent", &event, actor, node.now(shared));
 }

@@ -95,7 +95,7 @@ pub(crate) async fn list(context: Context) -> Result<machine::ServiceListRespons
     let services = node
         .machine
         .services
-        .with(node.machine_type(), shared.now(), |services| {
+        .with(node.machine_type(), node.now(&shared), |services| {
             services.iter().map(info).collect()
         });
     let entry = machine::ServiceList {
@@ -113,7 +113,7 @@ pub(crate) fn operate(context: &Context, id: &str, operation: Operation) -> Resu
     let state = node
         .machine
         .services
-        .with(node.machine_type(), shared.now(), |services| {
+        .with(node.machine_type(), node.now(shared), |services| {
             services.get(id).map(|service| service.state)
         });
     let Some(state) = state else {
@@ -216,7 +216,7 @@ async fn start(shared: &Shared, node: &NodeState, id: &str) {
             last_message: failed
                 .trim_start_matches("Health check failed: ")
                 .to_owned(),
-            last_change: Some(at(shared.now())),
+            last_change: Some(at(node.now(shared))),
             ..<_>::default()
         };
         change(shared, node, id, Action::Running, failed, Some(health));
@@ -224,7 +224,7 @@ async fn start(shared: &Shared, node: &NodeState, id: &str) {
         status::publish(shared, node, &[("services", "kubelet not healthy")]);
     }
     tokio::time::sleep(delays.kubelet_healthy).await;
-    let health = healthy(shared.now());
+    let health = healthy(node.now(shared));
     change(
         shared,
         node,
@@ -246,7 +246,7 @@ fn change(
     text: &str,
     health: Option<machine::ServiceHealth>,
 ) {
-    let now = shared.now();
+    let now = node.now(shared);
     let health = node
         .machine
         .services
@@ -289,7 +289,7 @@ fn change(
 fn show(shared: &Shared, node: &NodeState, id: &str, healthy: bool, unknown: bool) {
     let spec = json!({ "running": true, "healthy": healthy, "unknown": unknown });
     let draft = Draft::new("runtime", SERVICES, id, "v1alpha1.ServiceController", spec);
-    node.store.put(draft, shared.now());
+    node.store.put(draft, node.now(shared));
 }
 
 /// The services of a machine that has booted, with the events that brought them up.

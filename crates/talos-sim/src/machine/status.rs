@@ -21,7 +21,7 @@ pub(crate) fn publish_stage(
     stage: MachineStage,
     unmet: &[(&str, &str)],
 ) {
-    let now = shared.now();
+    let now = node.now(shared);
     let is_ready = stage == MachineStage::Running && unmet.is_empty();
     let conditions = unmet.iter().map(|&(name, reason)| UnmetCondition {
         name: name.to_owned(),

@@ -31,7 +31,8 @@ use crate::trust::authority_spec;
 #[derive(Debug, Default)]
 pub(crate) struct Identities {
     running: Mutex<BTreeSet<Server>>,
-    kubelet: Mutex<Option<Arc<CertifiedKey>>>,
+    /// With whether the cluster's authority signed it.
+    kubelet: Mutex<Option<(bool, Arc<CertifiedKey>)>>,
     etcd: Mutex<Option<Arc<Etcd>>>,
     /// Whose clients kube-apiserver and the kubelet accept.
     gate: OnceLock<Arc<Gate>>,
@@ -54,11 +55,6 @@ impl Identities {
     /// Notes that a server runs from now on; tells whether it did not before.
     pub(crate) fn begin(&self, server: Server) -> bool {
         lock(&self.running).insert(server)
-    }
-
-    /// Lets the kubelet make its certificate anew when it next needs one.
-    pub(crate) fn forget_kubelet(&self) {
-        *lock(&self.kubelet) = None;
     }
 }
 
@@ -195,19 +191,21 @@ impl NodeState {
     /// What the kubelet presents: a certificate of its own making, or one of the cluster's authority if the
     /// configuration asks for it.
     fn kubelet(&self, shared: &Shared) -> Result<Arc<CertifiedKey>, Error> {
-        if let Some(made) = &*lock(&self.identities.kubelet) {
-            return Ok(made.clone());
-        }
         let rotates = self
             .documents()
             .is_some_and(|config| config.rotates_kubelet_server_certificate());
+        if let Some((signed, made)) = &*lock(&self.identities.kubelet)
+            && *signed == rotates
+        {
+            return Ok(made.clone());
+        }
         let (issued, chain) = match rotates {
             true => self.kubelet_signed(shared)?,
             false => self.kubelet_self_signed(shared)?,
         };
         let certified =
             tls::certified(&issued, &chain).map_err(|source| self.tls_failed(source))?;
-        *lock(&self.identities.kubelet) = Some(certified.clone());
+        *lock(&self.identities.kubelet) = Some((rotates, certified.clone()));
         Ok(certified)
     }
 

@@ -10,7 +10,7 @@ use talos_pki::{Authority, Issued, Name};
 
 use super::settings::Settings;
 use super::{CONTROL_PLANE, SECRETS, put};
-use crate::certificates::{names_spec, pair, parse};
+use crate::certificates::{changes, names_spec, pair, parse};
 use crate::config::Documents;
 use crate::error::Error;
 use crate::node::NodeState;
@@ -181,6 +181,25 @@ pub(crate) fn endpoint_host(endpoint: &str) -> &str {
         .map_or(authority, |(host, _)| host)
 }
 
+/// Writes what the kubelet of a node is told about the cluster; tells whether that changed anything.
+pub(crate) fn kubelet_secrets(shared: &Shared, node: &NodeState, settings: &Settings) -> bool {
+    let spec = json!({
+        "endpoint": url("https://127.0.0.1:7445"),
+        "acceptedCAs": node.trust().kubernetes.accepted_spec(),
+        "bootstrapTokenID": settings.token.0,
+        "bootstrapTokenSecret": settings.token.1,
+    });
+    let kind = "KubeletSecrets.secrets.talos.dev";
+    changes(
+        shared,
+        node,
+        kind,
+        "kubelet",
+        "secrets.KubeletController",
+        spec,
+    )
+}
+
 /// Whether the authorities of Kubernetes, or whatever else static pods hold as secrets, differ from what is shown.
 pub(crate) fn roots_differ(node: &NodeState, config: &Documents, settings: &Settings) -> bool {
     let shown = node.store.get(SECRETS, ROOTS, "k8s");
@@ -205,24 +224,6 @@ fn signers<'a>(
 
 fn root_secrets(config: &Documents, settings: &Settings, trust: &Trust) -> Value {
     let at = |pointer: &str| config.at(pointer).cloned().unwrap_or_default();
-    let url = |endpoint: &str| {
-        let host = endpoint
-            .split_once("://")
-            .map_or(endpoint, |(_, rest)| rest);
-        json!({
-            "scheme": "https",
-            "opaque": "",
-            "user": null,
-            "host": host.trim_end_matches('/'),
-            "path": "",
-            "fragment": "",
-            "rawquery": "",
-            "rawpath": "",
-            "rawfragment": "",
-            "forcequery": false,
-            "omithost": false,
-        })
-    };
     let mut names = vec![endpoint_host(&settings.endpoint).to_owned()];
     names.extend(settings.api_server_names.iter().cloned());
     json!({
@@ -240,6 +241,26 @@ fn root_secrets(config: &Documents, settings: &Settings, trust: &Trust) -> Value
         "bootstrapTokenID": settings.token.0,
         "bootstrapTokenSecret": settings.token.1,
         "secretboxEncryptionSecret": at("/cluster/secretboxEncryptionSecret"),
+    })
+}
+
+/// An address as resources hold it.
+fn url(endpoint: &str) -> Value {
+    let host = endpoint
+        .split_once("://")
+        .map_or(endpoint, |(_, rest)| rest);
+    json!({
+        "scheme": "https",
+        "opaque": "",
+        "user": null,
+        "host": host.trim_end_matches('/'),
+        "path": "",
+        "fragment": "",
+        "rawquery": "",
+        "rawpath": "",
+        "rawfragment": "",
+        "forcequery": false,
+        "omithost": false,
     })
 }
 
