@@ -48,11 +48,15 @@ pub(crate) fn write_all(
             Place::Stream(target) => streams.push((*path, target, *content)),
         }
     }
+    // Held until what was made in vain is gone.
+    let _locks;
+    let mut made = Folders::default();
     for (path, target, _) in &wanted {
-        make_folder(folder_of(target), access).map_err(|error| unwritable(path, &error))?;
+        let folder = made.make(folder_of(target), access);
+        folder.map_err(|error| unwritable(path, &error))?;
     }
     refuse_twins(&wanted)?;
-    let _locks = lock_all(&wanted, session)?;
+    _locks = lock_all(&wanted, session)?;
     let mut prepared = Vec::with_capacity(wanted.len());
     for (path, target, content) in wanted {
         let ready = Ready::new(path, target, content, access);
@@ -72,9 +76,34 @@ pub(crate) fn write_all(
     match result {
         Ok(()) => {
             placed.finish();
+            made.0.clear();
             Ok(())
         }
         Err(error) => Err(placed.take_back(error)),
+    }
+}
+
+/// Folders that were made for the files, the outer ones first; those still empty go when this is dropped.
+#[derive(Default)]
+struct Folders(Vec<PathBuf>);
+
+impl Folders {
+    fn make(&mut self, folder: &Path, access: Access) -> std::io::Result<()> {
+        let above = folder.ancestors().filter(|path| *path != Path::new(""));
+        let missing = above.take_while(|path| !path.exists());
+        let first = self.0.len();
+        self.0.extend(missing.map(Path::to_owned));
+        self.0[first..].reverse();
+        make_folder(folder, access)
+    }
+}
+
+impl Drop for Folders {
+    fn drop(&mut self) {
+        for folder in self.0.iter().rev() {
+            // One with something in it is in use by now.
+            let _ = std::fs::remove_dir(folder);
+        }
     }
 }
 
@@ -473,6 +502,21 @@ mod tests {
             )
         );
         assert_eq!(std::fs::read(&kept[0]).unwrap(), b"before");
+    }
+
+    #[test]
+    fn folders_that_were_made_for_nothing_go_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let mut made = Folders::default();
+        for name in ["a/b/c", "a/d"] {
+            made.make(&path(name), Access::Owner).unwrap();
+            assert!(path(name).is_dir());
+        }
+        std::fs::write(path("a/d/file"), "").unwrap();
+        drop(made);
+        assert_eq!(names(folder.path()), ["a"]);
+        assert_eq!(names(&path("a")), ["d"]);
     }
 
     #[test]

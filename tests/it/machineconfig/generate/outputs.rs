@@ -269,4 +269,10 @@ fn places_that_cannot_hold_a_file_are_refused_with_the_reason() {
         1,
         &["failed to write /dev/full", "No space left on device"],
     );
+    // Neither files nor folders stay of a set whose last member cannot be written.
+    symlink("/dev/full", path("twins/talosconfig")).unwrap();
+    std::fs::remove_file(path("twins/controlplane.yaml")).unwrap();
+    check(&["-o", "twins"], 1, &["failed to write twins/talosconfig"]);
+    assert_eq!(files(&path("twins")), ["talosconfig"]);
+    check(&worker("/proc/none/w.yaml"), 1, &["failed to write"]);
 }
