@@ -9,3 +9,5 @@ pub(crate) mod tls;
 
 pub(crate) use call::{Context, MESSAGE_LIMIT};
 pub(crate) use listener::serve;
+#[cfg(test)]
+pub(crate) use router::reach;

@@ -36,6 +36,7 @@ mod watching;
 mod workloads;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use jiff::Timestamp;
@@ -76,6 +77,8 @@ pub(crate) struct Member {
     faults: Arc<KubeFaults>,
     /// Whether kube-apiserver runs.
     running: watch::Sender<bool>,
+    /// How often it went away to start anew.
+    outages: AtomicU64,
     /// Version of the kube-apiserver that runs.
     version: Mutex<String>,
     /// The certificate that kube-apiserver presents; control planes only.
@@ -104,6 +107,7 @@ impl Default for Member {
         Self {
             faults: Arc::default(),
             running: watch::Sender::new(false),
+            outages: AtomicU64::new(0),
             version: Mutex::default(),
             identity: OnceLock::new(),
             names: Mutex::default(),

@@ -18,6 +18,8 @@ use talos_api::machine;
 use tonic::Status;
 use tonic::body::Body;
 
+#[cfg(test)]
+pub(crate) use apply::apply;
 pub(crate) use apply::roll_back;
 pub(crate) use reboot::tell_boot;
 pub(crate) use services::restart_kubelet;

@@ -180,3 +180,6 @@ async fn connection(shared: Arc<Shared>, node: Arc<NodeState>, server: Server, s
         _ => http::speak(shared, node, server, stream).await,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 //! What tests may do with the simulated Kubernetes from outside.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -87,6 +88,12 @@ impl Node {
     /// What goes wrong with Kubernetes on this machine.
     pub fn kube_faults(&self) -> Arc<KubeFaults> {
         Arc::clone(&self.shared.kubernetes.member(self.index).faults)
+    }
+
+    /// How often kube-apiserver of this machine has gone away to start anew, for any reason.
+    pub fn kube_outages(&self) -> u64 {
+        let member = self.shared.kubernetes.member(self.index);
+        member.outages.load(Ordering::Relaxed)
     }
 
     /// Sets the condition `Ready` of this machine's Node object.

@@ -1,6 +1,7 @@
 //! The kubelet of one node: static pods and their mirror pods, and what it reports when it has started.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -161,6 +162,7 @@ async fn sync(shared: &Shared, node: &NodeState, member: &Member) {
         .find(|restart| restart.component == Component::ApiServer)
     {
         member.running.send_replace(false);
+        member.outages.fetch_add(1, Ordering::Relaxed);
         member.faults.drop_watches();
         sleep(delays.api_server_outage).await;
         let image = image(&api.manifest);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
 use super::api::ApiServer;
@@ -20,7 +20,11 @@ use crate::servers::{Server, secure};
 const GRACE: Duration = Duration::from_millis(50);
 
 /// Serves the API on a port until the cluster stops.
-pub(crate) async fn serve(server: Arc<ApiServer>, node: Arc<NodeState>) {
+pub(crate) async fn serve(
+    server: Arc<ApiServer>,
+    node: Arc<NodeState>,
+    mut first: Option<TcpListener>,
+) {
     let Some(port) = node.ports.get(&Server::KubeApiServer) else {
         return;
     };
@@ -29,8 +33,11 @@ pub(crate) async fn serve(server: Arc<ApiServer>, node: Arc<NodeState>) {
     loop {
         let state = (*running.borrow_and_update(), *reach.borrow_and_update());
         let listener = match state {
-            (true, Reach::Up | Reach::Silent) => port.listen().ok(),
-            _ => None,
+            (true, Reach::Up | Reach::Silent) => first.take().or_else(|| port.listen().ok()),
+            _ => {
+                first = None;
+                None
+            }
         };
         let life = CancellationToken::new();
         let _ends_connections = life.clone().drop_guard();

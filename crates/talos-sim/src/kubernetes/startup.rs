@@ -1,6 +1,7 @@
 //! Bringing Kubernetes up: the resources and objects of every node, and the servers.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -11,15 +12,16 @@ use super::{kubelet, listening, lock, reactions, seed, workloads};
 use crate::apid::tls::Identity;
 use crate::config::Documents;
 use crate::error::Error;
+use crate::net::Port;
 use crate::node::NodeState;
-use crate::servers;
+use crate::servers::{self, Server};
 use crate::shared::Shared;
 
 /// Fills the objects and serves the API on the port of every control plane.
 ///
 /// # Errors
 ///
-/// A certificate could not be made, or TLS not be set up.
+/// A certificate could not be made, TLS not be set up, or a port not be listened on.
 pub(crate) async fn start(shared: &Arc<Shared>) -> Result<(), Error> {
     let kubernetes = &shared.kubernetes;
     // All machines of a fresh cluster say the same about Kubernetes.
@@ -56,7 +58,7 @@ pub(crate) async fn start(shared: &Arc<Shared>) -> Result<(), Error> {
         shared.spawn(starts);
         shared.spawn(kubelet::run(Arc::clone(shared), Arc::clone(node), pods));
         if node.is_control_plane() {
-            serve(shared, node);
+            serve(shared, node)?;
         }
     }
     shared.spawn(workloads::run(Arc::clone(shared)));
@@ -77,7 +79,7 @@ pub(crate) fn config_applied(shared: &Arc<Shared>, node: usize, config: &Arc<Doc
 ///
 /// # Errors
 ///
-/// A certificate could not be made, or TLS not be set up.
+/// A certificate could not be made, TLS not be set up, or a port not be listened on.
 pub(crate) async fn booted(shared: &Arc<Shared>, node: &Arc<NodeState>) -> Result<(), Error> {
     let Some(config) = node.documents() else {
         return Ok(());
@@ -88,7 +90,7 @@ pub(crate) async fn booted(shared: &Arc<Shared>, node: &Arc<NodeState>) -> Resul
         seed::node(shared, node, &settings);
         if node.is_control_plane() {
             seed::mirror_pods(shared, node);
-            serve(shared, node);
+            serve(shared, node)?;
         }
     }
     Ok(())
@@ -98,6 +100,9 @@ pub(crate) async fn booted(shared: &Arc<Shared>, node: &Arc<NodeState>) -> Resul
 pub(crate) fn set_running(shared: &Shared, node: usize, running: bool) {
     let member = shared.kubernetes.member(node);
     if member.identity.get().is_some() {
+        if !running {
+            member.outages.fetch_add(1, Ordering::Relaxed);
+        }
         member.running.send_replace(running);
         member.faults.drop_watches();
     }
@@ -138,7 +143,7 @@ async fn install(
 }
 
 /// Serves the API on a control plane.
-fn serve(shared: &Arc<Shared>, node: &Arc<NodeState>) {
+fn serve(shared: &Arc<Shared>, node: &Arc<NodeState>) -> Result<(), Error> {
     let kubernetes = &shared.kubernetes;
     let member = kubernetes.member(node.index);
     let minor = shared
@@ -155,7 +160,16 @@ fn serve(shared: &Arc<Shared>, node: &Arc<NodeState>) {
         node: node.name.clone(),
         member,
     });
-    shared.spawn(listening::serve(server, Arc::clone(node)));
+    // Listens from now on, so that a cluster that has started can be dialled.
+    let listen = |port: &Port| {
+        let address = port.address();
+        let listener = port.listen();
+        listener.map_err(|source| Error::Listen { address, source })
+    };
+    let port = node.ports.get(&Server::KubeApiServer);
+    let first = port.map(listen).transpose()?;
+    shared.spawn(listening::serve(server, Arc::clone(node), first));
+    Ok(())
 }
 
 /// Kubernetes 1.34 is the first version whose watches can begin with what exists.
