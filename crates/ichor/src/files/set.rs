@@ -206,7 +206,7 @@ impl Placed {
                         continue;
                     };
                     let old = failed.path.keep();
-                    let old = old.map_or_else(|error| error.path.to_path_buf(), |path| path);
+                    let old = old.unwrap_or_else(|error| error.path.to_path_buf());
                     left.push(format!(
                         "{} is new, and {} holds what was there before",
                         target.display(),
@@ -229,9 +229,8 @@ impl Placed {
 
 /// Lets a new file take its place if nothing is there.
 fn create(temporary: NamedTempFile, target: &Path) -> std::io::Result<()> {
-    let failed = match temporary.persist_noclobber(target) {
-        Ok(_) => return Ok(()),
-        Err(failed) => failed,
+    let Err(failed) = temporary.persist_noclobber(target) else {
+        return Ok(());
     };
     if failed.error.kind() == ErrorKind::AlreadyExists {
         return Err(failed.error);
