@@ -1,5 +1,6 @@
 //! Names and addresses by which a server is reached.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -23,7 +24,8 @@ pub enum Name {
 }
 
 impl Name {
-    /// Reads a name as people write it: brackets and a zone around an IPv6 address and a trailing dot are dropped.
+    /// Reads a name as people write it: brackets and a zone around an IPv6 address and a trailing dot are dropped, and
+    /// the labels of an international name become those of certificates (`xn--`).
     ///
     /// # Errors
     /// [`Error::Name`] when the text is neither an address nor a DNS name.
@@ -41,7 +43,12 @@ impl Name {
         if bracketed.is_some() {
             return Err(refuse());
         }
-        let name = plain.strip_suffix('.').unwrap_or(plain);
+        let encoded = if plain.is_ascii() {
+            Cow::Borrowed(plain)
+        } else {
+            Cow::Owned(idna::domain_to_ascii(plain).map_err(|_| refuse())?)
+        };
+        let name = encoded.strip_suffix('.').unwrap_or(&encoded);
         let host = name.strip_prefix("*.").unwrap_or(name);
         // A last label of digits is an address with a mistake in it, never a name.
         let last_is_number = host
@@ -135,7 +142,12 @@ mod tests {
         check("cp-1:6443", None);
         check("https://cp-1", None);
         check("a b", None);
-        check("münchen.example", None);
+        check("München.example.", Some("xn--mnchen-3ya.example"));
+        check("*.münchen.example", Some("*.xn--mnchen-3ya.example"));
+        // Digits of another script, which an IDN maps to an address.
+        check("１０.5.0.2", None);
+        check("mün chen.example", None);
+        check("\u{202e}example", None);
         check(&"a".repeat(64), None);
         check(&["abcdefgh"; 32].join("."), None);
     }
