@@ -160,14 +160,27 @@ impl Output {
     /// Reads standard input to its end, for verbs that read a file named `-`; `what` says for which part of the command
     /// line. There is nothing left for a second part, so that one is refused.
     pub(crate) fn read_input(&mut self, what: &str) -> Result<String, Error> {
+        self.take_input(what)?;
+        let mut text = String::new();
+        self.io.stdin.read_to_string(&mut text)?;
+        Ok(text)
+    }
+
+    /// Reads standard input to its end, as [`Output::read_input`] does, where it need not be text.
+    pub(crate) fn read_input_bytes(&mut self, what: &str) -> Result<Vec<u8>, Error> {
+        self.take_input(what)?;
+        let mut bytes = Vec::new();
+        self.io.stdin.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn take_input(&mut self, what: &str) -> Result<(), Error> {
         if let Some(before) = self.input.replace(what.to_owned()) {
             let message =
                 format!("standard input can be read once, not for both {before} and {what}");
             return Err(Error::new(Code::Usage, message).hint("put one of them into a file"));
         }
-        let mut text = String::new();
-        self.io.stdin.read_to_string(&mut text)?;
-        Ok(text)
+        Ok(())
     }
 
     /// Prints one line of results.

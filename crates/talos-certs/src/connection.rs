@@ -83,6 +83,7 @@ pub(crate) async fn open(
     let probe = Probe {
         address,
         chain,
+        presented,
         outcome,
     };
     (probe, rejection)

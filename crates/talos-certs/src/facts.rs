@@ -273,7 +273,11 @@ impl Reading {
     fn keep(&mut self, resource: Kinded, spec: &Value) {
         let kind = resource.resource_type;
         for found in walk(spec) {
-            let field = format!("/{}", found.path.join("/"));
+            // Of a kubeconfig, which of them it is says enough.
+            let field = match (kind, found.path.first()) {
+                (KUBERNETES, Some(kubeconfig)) => format!("/{kubeconfig}"),
+                _ => format!("/{}", found.path.join("/")),
+            };
             match found.result {
                 Ok(certificate) => {
                     let steps: Vec<&str> = found.path.iter().map(String::as_str).collect();
@@ -289,7 +293,7 @@ impl Reading {
                         manager: None,
                     });
                 }
-                Err(why) => self.unread(kind, format!("{field}: {why}")),
+                Err(damaged) => self.unread(kind, format!("{field}: {}", damaged.why)),
             }
         }
     }
@@ -314,7 +318,7 @@ fn purpose(resource_type: &str, path: &[&str], certificate: &Certificate) -> &'s
         (DYNAMIC, ["apiServer", ..]) => "kube-apiserver",
         (DYNAMIC, ["apiServerKubeletClient", ..]) => "kube-apiserver's client of kubelets",
         (DYNAMIC, ["frontProxy", ..]) => "front proxy client",
-        (KUBERNETES, [.., "certificate-authority-data"]) => "Kubernetes CA",
+        (KUBERNETES, [.., "certificate-authority-data"]) => "accepted Kubernetes CA",
         (KUBERNETES, ["schedulerKubeconfig", ..]) => "kube-scheduler's client",
         (KUBERNETES, ["controllerManagerKubeconfig", ..]) => "kube-controller-manager's client",
         (KUBERNETES, ["localhostAdminKubeconfig" | "adminKubeconfig", ..]) => {
@@ -324,7 +328,7 @@ fn purpose(resource_type: &str, path: &[&str], certificate: &Certificate) -> &'s
         (KUBERNETES_ROOT, ["acceptedCAs", ..]) => "accepted Kubernetes CA",
         (KUBERNETES_ROOT, ["aggregatorCA", ..]) => "aggregator CA",
         (ETCD, ["etcd", ..]) => "etcd",
-        (ETCD, ["etcdPeer", ..]) => "etcd peer",
+        (ETCD, ["etcdPeer", ..]) => "etcd-peer",
         (ETCD, ["etcdAdmin", ..]) => "administrator of etcd",
         (ETCD, ["etcdAPIServer", ..]) => "kube-apiserver's client of etcd",
         (ETCD_ROOT, _) => "etcd CA",

@@ -13,7 +13,7 @@ use talos_pki::{Certificate, Purpose};
 use crate::evidence::{Kept, Place};
 use crate::facts::sentence;
 
-pub(crate) use material::{certificates, walk};
+pub(crate) use material::{Damaged, certificates, walk};
 
 /// What kind of file holds certificates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
@@ -73,6 +73,8 @@ pub struct FileProblem {
     pub part: String,
     /// What is wrong.
     pub why: String,
+    /// What stands in the place of a certificate that is damaged; empty where nothing can be decoded.
+    pub der: Vec<u8>,
 }
 
 /// A file that another file names.
@@ -116,7 +118,10 @@ pub fn read_file(path: &str, bytes: &[u8]) -> FileContents {
             // What begins like a sequence in DER is meant to be one.
             Err(error) if bytes.starts_with(&[0x30]) && text.is_none_or(|text| text.len() < 64) => {
                 contents.kind = Some(FileKind::Der);
-                vec![Err(sentence(&error))]
+                vec![Err(Damaged {
+                    why: sentence(&error),
+                    der: bytes.to_vec(),
+                })]
             }
             Err(_) => Vec::new(),
         }
@@ -165,7 +170,7 @@ impl FileContents {
         &mut self,
         path: &str,
         part: String,
-        result: Result<Certificate, String>,
+        result: Result<Certificate, Damaged>,
         purpose: impl FnOnce(&Certificate) -> String,
     ) {
         match result {
@@ -179,12 +184,16 @@ impl FileContents {
                 certificate,
                 manager: None,
             }),
-            Err(why) => self.problem(part, why),
+            Err(Damaged { why, der }) => self.problems.push(FileProblem { part, why, der }),
         }
     }
 
     fn problem(&mut self, part: String, why: String) {
-        self.problems.push(FileProblem { part, why });
+        self.problems.push(FileProblem {
+            part,
+            why,
+            der: Vec::new(),
+        });
     }
 }
 

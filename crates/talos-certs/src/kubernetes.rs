@@ -271,10 +271,10 @@ fn take(
                 certificate,
                 manager: manager.map(str::to_owned),
             }),
-            Err(why) => evidence.not_checked.push(NotChecked {
+            Err(damaged) => evidence.not_checked.push(NotChecked {
                 node: KUBERNETES.to_owned(),
                 kind: None,
-                why: format!("{place}: {why}"),
+                why: format!("{place}: {}", damaged.why),
             }),
         }
     }

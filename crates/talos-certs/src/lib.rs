@@ -35,7 +35,8 @@ pub use evidence::{
 pub use files::{FileContents, FileKind, FileProblem, Reference, read_file};
 pub use handshake::{Handshake, verified_handshake};
 pub use inventory::{
-    Inventory, InventorySource, IssuedBy, Listed, ListedPlace, ListedRequest, Renewal, Validity, list,
+    Inventory, InventorySource, IssuedBy, Listed, ListedPlace, ListedRequest, Renewal, Validity,
+    list,
 };
 pub use kubernetes::collect_kubernetes;
 pub use metrics::{LastErrors, metrics};
@@ -45,5 +46,6 @@ pub use report::{
     CertificateSummary, Client, ClusterEndpoint, EndpointSource, Fix, NameSource, NameVerdict,
     NotChecked, Problem, Report, Server, ServerKind, Source,
 };
+pub use servers::probe_server;
 pub use setting::Setting;
 pub use snapshot::{Change, Snapshot, Spot};

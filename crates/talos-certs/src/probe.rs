@@ -41,6 +41,9 @@ pub struct Probe {
     /// The certificates the server sent, leaf first; they prove nothing.
     #[serde(skip)]
     pub chain: Vec<Certificate>,
+    /// Everything it sent in their place, also what is no certificate.
+    #[serde(skip)]
+    pub presented: Vec<Vec<u8>>,
     /// How the connection went.
     pub outcome: Outcome,
 }

@@ -302,25 +302,21 @@ async fn dial(
     source: Option<NameSource>,
     options: &CollectOptions,
 ) -> Dialled {
-    let started = Instant::now();
-    let mut probing = ProbeOptions {
+    let probing = ProbeOptions {
         server_name: Some(host.clone()),
         timeout: options.timeout,
         ..ProbeOptions::default()
     };
-    let mut result = probe_host(&host, port, &probing).await;
-    // Only apid must speak HTTP/2; others may speak something else.
-    if kind != ServerKind::Apid && result.as_ref().is_ok_and(lacks_protocol) {
-        probing.http2 = false;
-        probing.timeout = options.timeout.saturating_sub(started.elapsed());
-        result = probe_host(&host, port, &probing).await;
-    }
+    let address = Address {
+        host: host.clone(),
+        port,
+    };
+    let result = match kind {
+        ServerKind::Apid => probe_host(&host, port, &probing).await,
+        _ => probe_server(&address, &probing).await,
+    };
     Dialled {
-        address: Address {
-            host: host.clone(),
-            port,
-        }
-        .to_string(),
+        address: address.to_string(),
         reached_as: source
             .map(|source| (host.clone(), source))
             .into_iter()
@@ -328,6 +324,26 @@ async fn dial(
         host,
         result,
     }
+}
+
+/// Probes a server by its address or name, whichever protocol it speaks inside of TLS; resolving the name counts as part of
+/// the timeout.
+///
+/// # Errors
+/// The name leads to no address.
+pub async fn probe_server(address: &Address, options: &ProbeOptions) -> Result<Probe, Failure> {
+    let started = Instant::now();
+    let result = probe_host(&address.host, address.port, options).await;
+    // Only apid must speak HTTP/2; others may speak something else.
+    if options.http2 && result.as_ref().is_ok_and(lacks_protocol) {
+        let again = ProbeOptions {
+            http2: false,
+            timeout: options.timeout.saturating_sub(started.elapsed()),
+            ..options.clone()
+        };
+        return probe_host(&address.host, address.port, &again).await;
+    }
+    result
 }
 
 /// Tells whether a server ended the handshake because it does not speak the protocol that was offered.

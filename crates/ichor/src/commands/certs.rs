@@ -2,6 +2,7 @@
 
 mod check;
 mod gather;
+pub(crate) mod inspect;
 mod list;
 mod report;
 mod show;
@@ -19,6 +20,7 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     Check(check::Args),
+    Inspect(inspect::Args),
     List(list::Args),
     Report(report::Args),
 }
@@ -27,6 +29,7 @@ enum Command {
 pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
     match args.command {
         Command::Check(args) => check::run(&args, session),
+        Command::Inspect(args) => inspect::run(&args, session),
         Command::List(args) => list::run(&args, session),
         Command::Report(args) => report::run(&args, session),
     }

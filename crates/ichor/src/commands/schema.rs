@@ -5,8 +5,8 @@ use schemars::{JsonSchema, Schema};
 
 use super::patch::change;
 use super::{
-    bootstrap, config, events, generate, get, kubeconfig, logs, machineconfig, reboot, service,
-    sim, upgrade_k8s, validate, version,
+    bootstrap, certs, config, events, generate, get, kubeconfig, logs, machineconfig, reboot,
+    service, sim, upgrade_k8s, validate, version,
 };
 use crate::error::{Code, Error, Outcome};
 use crate::output::Output;
@@ -28,6 +28,8 @@ const SCHEMAS: &[(&str, Make)] = &[
     ("apply-config", of::<Report<change::Change>>),
     ("bootstrap", of::<Report<bootstrap::Bootstrapped>>),
     ("certs check", of::<talos_certs::Report>),
+    ("certs inspect", of::<certs::inspect::Inspected>),
+    ("certs list", of::<talos_certs::Inventory>),
     ("config contexts", of::<config::Contexts>),
     ("config info", of::<config::Info>),
     ("config merge", of::<config::Changed>),

@@ -35,7 +35,25 @@ pub(crate) struct Found {
     /// Keys that lead there; entries of a list are named by their `name`, else numbered.
     pub(crate) path: Vec<String>,
     /// The certificate, or why it cannot be read.
-    pub(crate) result: Result<Certificate, String>,
+    pub(crate) result: Result<Certificate, Damaged>,
+}
+
+/// A certificate that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Damaged {
+    /// Why.
+    pub(crate) why: String,
+    /// What stands in its place, where it is base64.
+    pub(crate) der: Vec<u8>,
+}
+
+impl Damaged {
+    fn new(why: impl Into<String>) -> Self {
+        Self {
+            why: why.into(),
+            der: Vec::new(),
+        }
+    }
 }
 
 /// Finds every certificate in a tree of values.
@@ -104,7 +122,7 @@ impl Walk {
             }
             None if !text.trim().is_empty() && is_certificate() => self.found.push(Found {
                 path: self.path.clone(),
-                result: Err("this is neither PEM nor base64 of it".to_owned()),
+                result: Err(Damaged::new("this is neither PEM nor base64 of it")),
             }),
             None => {}
         }
@@ -126,7 +144,7 @@ fn decoded(text: &str) -> Option<Cow<'_, str>> {
 }
 
 /// Reads every certificate of a PEM text on its own, so that a damaged one does not hide the others.
-pub(crate) fn certificates(text: &str) -> Vec<Result<Certificate, String>> {
+pub(crate) fn certificates(text: &str) -> Vec<Result<Certificate, Damaged>> {
     if let Ok(all) = Certificate::many_from_pem(text) {
         return all.into_iter().map(Ok).collect();
     }
@@ -146,19 +164,24 @@ pub(crate) fn certificates(text: &str) -> Vec<Result<Certificate, String>> {
             Some(at) => start + at + 1,
             None => lines.len(),
         };
-        let block = lines.get(start..end).unwrap_or_default().join("\n");
+        let block = lines.get(start..end).unwrap_or_default();
+        let content = block.iter().filter(|line| !line.contains("-----"));
+        let content: String = content.map(|line| line.trim()).collect();
         let number = results.len() + 1;
-        let result = match Certificate::many_from_pem(block) {
+        let result = match Certificate::many_from_pem(block.join("\n")) {
             Ok(mut one) if !one.is_empty() => Ok(one.remove(0)),
             Ok(_) => continue,
-            Err(error) => Err(told(&error, number, start)),
+            Err(error) => Err(Damaged {
+                why: told(&error, number, start),
+                der: STANDARD.decode(content).unwrap_or_default(),
+            }),
         };
         problems += usize::from(result.is_err());
         results.push(result);
         if problems == MOST_PROBLEMS {
-            results.push(Err(
-                "too many damaged certificates: the rest is left out".to_owned()
-            ));
+            results.push(Err(Damaged::new(
+                "too many damaged certificates: the rest is left out",
+            )));
             break;
         }
     }

@@ -227,6 +227,19 @@ impl Reaching {
     }
 }
 
+/// Makes a text that somebody else wrote fit for a terminal: without control characters.
+pub(super) fn clean(text: &str) -> String {
+    text.chars()
+        .map(|letter| {
+            if letter.is_control() {
+                '\u{fffd}'
+            } else {
+                letter
+            }
+        })
+        .collect()
+}
+
 /// Joins an error and its causes.
 fn told(error: &(dyn std::error::Error + 'static)) -> String {
     let error = Error::of(Code::Failed, error);

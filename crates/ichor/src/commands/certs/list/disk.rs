@@ -78,6 +78,7 @@ pub(in super::super) fn read(path: &Path, content: &[u8]) -> FileContents {
             Err(why) => contents.problems.push(talos_certs::FileProblem {
                 part: format!("{}: {}", reference.part, target.display()),
                 why,
+                der: Vec::new(),
             }),
         }
     }

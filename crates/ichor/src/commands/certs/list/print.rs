@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use talos_certs::{Inventory, Listed, ListedPlace, NotChecked, Renewal, Validity};
 
+use super::clean;
 use crate::error::Error;
 use crate::output::{Output, column_list, columns};
 use crate::times::ago;
@@ -63,7 +64,12 @@ fn certificates(
             table.add_row(row(listed, first, wide, now));
         }
         for place in places.by_ref().take(shown) {
-            table.add_row(blank(width, &node(place), &place.purpose, &place.place));
+            table.add_row(blank(
+                width,
+                &node(place),
+                &place.purpose,
+                &short(&place.place),
+            ));
         }
         let rest = places.count();
         if rest > 0 {
@@ -89,14 +95,14 @@ fn row(listed: &Listed, place: &ListedPlace, wide: bool, now: Timestamp) -> Vec<
     let issuer = match &listed.issued_by {
         Some(issuer) => issuer.name.clone(),
         None if certificate.issuer.is_empty() => "unknown".to_owned(),
-        None => format!("unknown ({})", certificate.issuer),
+        None => format!("unknown ({})", clean(&certificate.issuer)),
     };
     let mut cells = vec![
         ends,
         node(place),
         listed.purpose.clone(),
-        place.place.clone(),
-        certificate.subject.clone(),
+        short(&place.place),
+        clean(&certificate.subject),
         issuer,
         certificate.algorithm.clone(),
         renewed(&listed.renewal, now),
@@ -112,7 +118,7 @@ fn row(listed: &Listed, place: &ListedPlace, wide: bool, now: Timestamp) -> Vec<
         cells.extend([
             certificate.not_before.clone(),
             certificate.not_after.clone(),
-            names,
+            clean(&names),
             certificate.fingerprint.clone(),
         ]);
     }
@@ -125,6 +131,11 @@ fn blank(width: usize, node: &str, purpose: &str, place: &str) -> Vec<String> {
         text.clone_into(cell);
     }
     cells
+}
+
+/// Leaves out of a resource's type what all of them have in common.
+fn short(place: &str) -> String {
+    clean(&place.replacen(".secrets.talos.dev", "", 1))
 }
 
 fn node(place: &ListedPlace) -> String {
@@ -159,8 +170,8 @@ fn requests(output: &mut Output, inventory: &Inventory, now: Timestamp) -> Resul
             request.name.clone(),
             request.state.clone(),
             request.signer.clone(),
-            request.requester.clone(),
-            request.subject.clone(),
+            clean(&request.requester),
+            clean(&request.subject),
             made.map_or_else(|| "-".to_owned(), |made| ago(made, now)),
         ]);
     }
