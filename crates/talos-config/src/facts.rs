@@ -1,5 +1,7 @@
 //! What is known of documents and their kinds, beside the fields they have.
 
+pub(crate) mod exclusive;
+
 use crate::yaml::Node;
 
 /// The keys that tell the main document, which has no `kind`.

@@ -67,6 +67,8 @@ fn nameservers(work: &mut Work<'_>) {
 }
 
 fn hosts(work: &mut Work<'_>) {
+    const KIND: &str = "StaticHostConfig";
+    const NAMES: &str = "hostnames";
     let Some(field) = work.at(&["machine", "network", "extraHostEntries"]) else {
         return;
     };
@@ -94,21 +96,21 @@ fn hosts(work: &mut Work<'_>) {
             continue;
         }
         // An address that stands twice has the names of both entries.
-        let known = hosts.entry(address.clone()).or_default();
-        known.extend(names);
-        let all = Value::from(known.clone());
+        hosts.entry(address.clone()).or_default().extend(names);
         for key in ["ip", "aliases"] {
             if let Some(below) = item.at(&[key]) {
                 work.taken.push(below.path);
             }
         }
         if item.entries().len() == 2 {
-            work.put(&item, "StaticHostConfig", &address, &["hostnames"], all);
+            work.put(&item, KIND, &address, &[NAMES], Value::Null);
         } else {
-            work.draft("StaticHostConfig", &address)
-                .fields
-                .insert("hostnames".to_owned(), all);
+            work.imply(KIND, &address, &[NAMES], Value::Null);
         }
+    }
+    for (address, names) in hosts {
+        let draft = work.draft(KIND, &address);
+        draft.fields.insert(NAMES.to_owned(), names.into());
     }
 }
 
