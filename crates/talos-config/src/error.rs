@@ -295,6 +295,18 @@ pub enum Error {
     NotReadable,
 }
 
+impl Error {
+    /// Returns whether it is, or one of several problems is, a kind or field that the Talos version does not have.
+    pub fn is_unknown(&self) -> bool {
+        match self {
+            Self::UnknownKind { .. } | Self::UnknownField { .. } => true,
+            Self::InPatch { source, .. } => source.is_unknown(),
+            Self::Problems { problems } => problems.iter().any(Self::is_unknown),
+            _ => false,
+        }
+    }
+}
+
 /// A place in a machine configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {

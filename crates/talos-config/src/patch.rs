@@ -136,6 +136,11 @@ impl Patch {
         matches!(self.0, Form::Json(_))
     }
 
+    /// Returns whether this is a text that was not looked at yet.
+    pub fn is_unread(&self) -> bool {
+        matches!(self.0, Form::Unread(_))
+    }
+
     /// Returns the Talos version whose installer the patch puts into a configuration.
     fn installed(&self) -> Option<String> {
         match &self.0 {

@@ -52,7 +52,7 @@ fn each_version(act: fn(&str, &str, Schema, &str) -> bool) -> Vec<usize> {
         .collect()
 }
 
-/// Asserts that the strategic patches hold; returns false if there cannot be any.
+/// Asserts that the strategic patches hold, one by one and as one text; returns false if there cannot be any.
 fn strategic(a: &str, b: &str, schema: Schema, case: &str) -> bool {
     let texts = match compare::as_patch(a, b, schema) {
         Ok(texts) => texts,
@@ -65,12 +65,15 @@ fn strategic(a: &str, b: &str, schema: Schema, case: &str) -> bool {
         .iter()
         .map(|text| Patch::parse(text).unwrap())
         .collect();
-    let patched = apply(a, &patches, schema).unwrap();
-    assert_eq!(
-        documents(&patched.text),
-        documents(b),
-        "{case}\n{a}\n=== by\n{texts:#?}\n=== was to become\n{b}"
-    );
+    let joined = [Patch::parse(&texts.join("---\n")).unwrap()];
+    for patches in [patches.as_slice(), &joined] {
+        let patched = apply(a, patches, schema).unwrap();
+        assert_eq!(
+            documents(&patched.text),
+            documents(b),
+            "{case}\n{a}\n=== by\n{texts:#?}\n=== was to become\n{b}"
+        );
+    }
     true
 }
 

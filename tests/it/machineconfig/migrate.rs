@@ -213,3 +213,33 @@ fn wrong_use_and_unreadable_input_are_told() {
         assert!(ran.stderr.contains(words), "{words:?} in {ran:?}");
     }
 }
+
+#[test]
+fn a_document_that_stands_twice_or_is_none_is_refused_checked_or_not() {
+    let home = Home::new();
+    let volume = "apiVersion: v1alpha1\nkind: VolumeConfig\nname: STATE\n";
+    for (text, words) in [
+        (
+            "machine: {type: worker}\n---\nmachine: {time: {disabled: true}}\n".to_owned(),
+            "the main document stands twice in the configuration, on lines 1 and 3",
+        ),
+        (
+            format!("machine: {{type: worker}}\n---\n{volume}---\n{volume}"),
+            "VolumeConfig/STATE stands twice in the configuration, on lines 3 and 7",
+        ),
+        (
+            "hello: world\n".to_owned(),
+            "line 1: no document of a machine configuration",
+        ),
+    ] {
+        let file = home.file("doubled.yaml", &text);
+        for more in [&[][..], &["--check"]] {
+            let args = [&["mc", "migrate", "--to", "1.14", &file], more].concat();
+            let ran = home.run(&args);
+            assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
+            for words in ["doubled.yaml cannot be migrated", words] {
+                assert!(ran.stderr.contains(words), "{words:?} in {ran:?}");
+            }
+        }
+    }
+}

@@ -328,3 +328,95 @@ fn a_format_that_is_not_offered_is_refused_by_the_ones_that_are() {
         }
     }
 }
+
+#[test]
+fn every_patch_that_is_at_fault_is_told_with_its_file_and_number_and_nothing_is_written() {
+    let home = Home::new();
+    let file = home.file("config.yaml", CONFIG);
+    let out = home.file("out.yaml", "as it was\n");
+    let wrong = home.file("wrong.yaml", "machine:\n  bogus: 1\n  certSANs: a\n");
+    let broken = home.file("broken.yaml", "machine: [\n");
+    let fine = home.file("fine.yaml", "machine: {type: worker}\n");
+    let at = [wrong, broken, fine].map(|path| format!("@{path}"));
+    let ran = home.run(&[
+        "mc",
+        "patch",
+        &file,
+        "-o",
+        &out,
+        "-p",
+        &at[0],
+        "-p",
+        &at[1],
+        "-p",
+        &at[2],
+        "-p",
+        "cluster: {typo: 1}",
+        "-p",
+        "apiVersion: v1alpha1\nkind: HostnameConfig\n$patch: delete",
+    ]);
+    refused(
+        &ran,
+        2,
+        &[
+            "config.yaml cannot be patched",
+            "4 patches are at fault",
+            "patch 1 (",
+            "wrong.yaml)",
+            "line 2: machine.bogus",
+            "line 3: machine.certSANs",
+            "patch 2 (",
+            "broken.yaml): not valid YAML at line",
+            "patch 4: line 1: cluster.typo",
+            "patch 5: line 1: document HostnameConfig: nothing to delete",
+            "not judged, since they change what a failed one was to change: patch 3",
+        ],
+    );
+    assert_eq!(std::fs::read_to_string(&out).unwrap(), "as it was\n");
+    let missing = home.run(&[
+        "mc",
+        "patch",
+        &file,
+        "-p",
+        "@/nowhere/1",
+        "-p",
+        "@/nowhere/2",
+    ]);
+    refused(
+        &missing,
+        2,
+        &["2 patches cannot be used", "/nowhere/1", "/nowhere/2"],
+    );
+}
+
+#[test]
+fn patches_that_say_nothing_and_no_patch_change_nothing_with_a_warning() {
+    let home = Home::new();
+    let file = home.file("config.yaml", CONFIG);
+    for patch in ["", "[]", "{}"] {
+        let ran = home.run(&["mc", "patch", &file, "-p", patch]);
+        done(&ran);
+        assert_eq!(ran.stdout, CONFIG);
+        assert!(
+            ran.stderr.contains("it says nothing, and changes nothing"),
+            "{ran:?}"
+        );
+    }
+    let ran = home.run(&["mc", "patch", &file]);
+    done(&ran);
+    assert_eq!(ran.stdout, CONFIG);
+    assert!(
+        ran.stderr.contains("no patch is given: nothing is changed"),
+        "{ran:?}"
+    );
+    let json = home.run(&["mc", "patch", &file, "--format", "json"]).json();
+    assert_eq!(
+        json["warnings"],
+        serde_json::json!(["no patch is given: nothing is changed"])
+    );
+    let main = home.file("main.yaml", "machine: {type: worker}\n");
+    for (patch, code) in [("", 0), ("[]", 0), ("{}", 2)] {
+        let ran = home.run(&["mc", "patch", &main, "--compat", "-p", patch]);
+        assert_eq!(ran.code, Some(code), "{ran:?}");
+    }
+}

@@ -44,7 +44,7 @@ pub fn as_patch(a: &str, b: &str, schema: Schema) -> Result<Vec<String>, Error> 
             Ok(result) => result,
             Err(error) => {
                 // Deleting and setting more at once may do what merging does not.
-                if is_unknown(&error) {
+                if error.is_unknown() {
                     return Err(error);
                 }
                 refused += 1;
@@ -94,15 +94,6 @@ fn only_deletes(value: &Value) -> bool {
             map.contains_key("$patch") || (!map.is_empty() && map.values().all(only_deletes))
         }
         Value::Array(items) => !items.is_empty() && items.iter().all(only_deletes),
-        _ => false,
-    }
-}
-
-/// Returns whether the Talos version has not what a patch would say, which no other patch changes.
-fn is_unknown(error: &Error) -> bool {
-    match error {
-        Error::UnknownKind { .. } | Error::UnknownField { .. } => true,
-        Error::Problems { problems } => problems.iter().any(is_unknown),
         _ => false,
     }
 }

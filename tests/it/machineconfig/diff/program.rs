@@ -147,8 +147,15 @@ fn a_json_patch_is_of_one_document() {
             .replace("auto: stable", "auto: off"),
     );
     let ran = home.run(&["mc", "diff", &a, &d, "--json-patch"]);
-    assert_eq!(ran.code, Some(1), "{ran:?}");
-    assert!(ran.stderr.contains("-o json"), "{ran:?}");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
+    for word in [
+        "a JSON Patch changes one document, and 2 differ: the main document, HostnameConfig",
+        "-o json prints a JSON Patch for each",
+        "--document KIND[/NAME]",
+        "--as-patch",
+    ] {
+        assert!(ran.stderr.contains(word), "{word}: {ran:?}");
+    }
     let ran = home.run(&["mc", "diff", &a, &d, "--json-patch", "-o", "json"]);
     assert_eq!(ran.json()["patches"][1]["document"], "HostnameConfig");
 }
@@ -248,4 +255,104 @@ fn a_secret_that_is_a_key_is_masked_too() {
     );
     let shown = home.run(&["mc", "diff", &a, &b, "-o", "json", "--show-secrets"]);
     assert_eq!(shown.json()["changes"][0]["new"][TOKEN], "v");
+}
+
+/// A configuration of one version, with a list that loses an element and fields that another version has not.
+fn of_version(installer: &str, sans: &str, rest: &str) -> String {
+    let install = match installer {
+        "" => String::new(),
+        version => format!("    install: {{image: 'ghcr.io/siderolabs/installer:{version}'}}\n"),
+    };
+    format!("machine:\n    type: worker\n    certSANs: [{sans}]\n{install}{rest}")
+}
+
+#[test]
+fn a_patch_between_versions_is_one_text_that_patch_takes_as_it_is() {
+    let home = Home::new();
+    let sets = [
+        of_version("v1.11.5", "a, b, c", "    env: {A: b}\n"),
+        of_version("v1.11.0", "a, c", "    nodeLabels: {a: ''}\n"),
+        of_version(
+            "v1.13.9",
+            "c",
+            "---\napiVersion: v1alpha1\nkind: KubeSpanConfig\nenabled: true\n",
+        ),
+        of_version(
+            "v1.14.1",
+            "c, a",
+            "---\napiVersion: v1alpha1\nkind: KubeletConfig\nimage: a\n",
+        ),
+        of_version(
+            "",
+            "b",
+            "---\napiVersion: v1alpha1\nkind: KubeNodeConfig\nlabels: {a: b}\n",
+        ),
+    ];
+    let files: Vec<String> = sets
+        .iter()
+        .enumerate()
+        .map(|(at, text)| home.file(&format!("{at}.yaml"), text))
+        .collect();
+    for a in &files {
+        for b in &files {
+            let ran = home.run(&["mc", "diff", a, b, "--as-patch"]);
+            assert_eq!(ran.code, Some(0), "{ran:?}");
+            let json = home
+                .run(&["mc", "diff", a, b, "--as-patch", "-o", "json"])
+                .json();
+            let each = json["patches"].as_array().unwrap().iter();
+            let each: Vec<&str> = each.map(|patch| patch["patch"].as_str().unwrap()).collect();
+            assert_eq!(each.join("---\n"), ran.stdout);
+            let patch = home.file("patch.yaml", &ran.stdout);
+            let mut args = vec!["mc", "patch", a, "-p", &patch];
+            // Said where the first configuration does not tell it.
+            if ran.stderr.contains("--talos-version v1.14.1") {
+                args.extend(["--talos-version", "v1.14.1"]);
+            }
+            let made = home.run(&args);
+            assert_eq!(made.code, Some(0), "{made:?}");
+            let made = home.file("made.yaml", &made.stdout);
+            let again = home.run(&["mc", "diff", &made, b, "--exit-code"]);
+            assert_eq!(
+                (again.code, again.stdout.as_str()),
+                (Some(0), ""),
+                "{again:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_is_no_configuration_is_not_compared() {
+    let (home, a, _) = files();
+    for (text, word) in [
+        (
+            "just text\n",
+            "line 1: a document of a machine configuration is a mapping",
+        ),
+        (
+            "machine: {}\n---\n- 1\n",
+            "line 3: a document of a machine configuration is a mapping",
+        ),
+        (
+            "context: a\ncontexts: {}\n",
+            "line 1: no document of a machine configuration",
+        ),
+        (
+            "machine: {}\n---\nmachine: {}\n",
+            "the main document stands twice in the configuration, on lines 1 and 3",
+        ),
+    ] {
+        let other = home.file("other.yaml", text);
+        for mode in [&[][..], &["--as-patch"], &["--json-patch"], &["-o", "json"]] {
+            for sides in [[&a, &other], [&other, &a]] {
+                let args = [&["mc", "diff", sides[0], sides[1]], mode].concat();
+                let ran = home.run(&args);
+                assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
+                for word in [word, "other.yaml cannot be compared"] {
+                    assert!(ran.stderr.contains(word), "{word}: {ran:?}");
+                }
+            }
+        }
+    }
 }

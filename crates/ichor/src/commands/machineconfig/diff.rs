@@ -31,13 +31,14 @@ pub(crate) struct Args {
     /// Exit with 3 if something differs
     #[arg(long)]
     exit_code: bool,
-    /// Print the smallest strategic merge patch that turns A into B
+    /// Print the smallest strategic merge patch that turns A into B; one text, which `machineconfig patch A -p @FILE` takes
     #[arg(long)]
     as_patch: bool,
-    /// Print the JSON Patch that turns A into B
+    /// Print the JSON Patch that turns A into B; if several documents differ, -o json prints one for each
     #[arg(long)]
     json_patch: bool,
-    /// Read the configs as this Talos version does; otherwise that of the node, of A's installer, or the newest
+    /// Read the configs as this Talos version does; if not given, the newer of both, told by nodes and installer images, else
+    /// the newest that is known
     #[arg(long, value_name = "VERSION", value_parser = values::talos_version)]
     talos_version: Option<String>,
     #[command(flatten)]
@@ -55,17 +56,22 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
     let first = sides::read(session, &args.first)?;
     let second = sides::read(session, &args.second)?;
     let (a, b) = (first.parse()?, second.parse()?);
-    let schema = args
-        .talos_version
-        .as_deref()
-        .or(first.talos.as_deref())
-        .or(second.talos.as_deref())
-        .or_else(|| Schema::installed(a.roots()))
-        .map_or_else(Schema::newest, Schema::for_talos);
+    let schema = match args.talos_version.as_deref() {
+        Some(version) => Schema::for_talos(version),
+        None => {
+            let nodes = [first.talos.as_deref(), second.talos.as_deref()];
+            let installed = [Schema::installed(a.roots()), Schema::installed(b.roots())];
+            let versions = nodes.into_iter().chain(installed).flatten();
+            Schema::for_newest_of(versions).unwrap_or_else(Schema::newest)
+        }
+    };
     let changes = compare::streams(&a, &b, schema);
     let wanted = match (args.json_patch, args.as_patch) {
         (true, _) => Some(patches::json(&first, &second, schema)?),
-        (false, true) => Some(patches::strategic(&first, &second, schema)?),
+        (false, true) => {
+            let is_fixed = args.talos_version.is_some();
+            Some(patches::strategic(&first, &second, schema, is_fixed)?)
+        }
         _ => None,
     };
     match wanted {

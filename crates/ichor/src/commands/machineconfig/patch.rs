@@ -16,7 +16,9 @@ use crate::values;
 /// Patch a machine config in a file
 ///
 /// Lines that no patch touches stay as they are, comments included. A patch is a strategic merge patch or a JSON Patch;
-/// what is wrong with it is reported together, and then nothing is written.
+/// what is wrong with all of them is reported together, and then nothing is written. A patch that says nothing (an empty
+/// text, [] or {}) changes nothing, and neither does no patch at all: the config is printed as it is, with a warning.
+/// --compat refuses {}, as the official tool does.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The file with the machine config, - for standard input
@@ -28,8 +30,8 @@ pub(crate) struct Args {
     /// Write the result to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Allow what this Talos version knows, such as v1.13; if not given, the version of the config's installer image, else
-    /// the newest that is known
+    /// Allow what this Talos version knows, such as v1.13; if not given, the newer of the installer images of config and
+    /// patches, else the newest that is known
     #[arg(long, value_name = "VERSION", value_parser = values::talos_version)]
     talos_version: Option<String>,
     /// The document that JSON Patches change, as KIND or KIND/NAME; the main one if not given
@@ -58,9 +60,10 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
     let path = args.file.display().to_string();
     let text = input::text_of(session, &path)?;
     session.output.learn_secrets_of(&text);
-    let patches = input::read(session, "--patch", &args.patch)?;
+    let patches = input::unread(session, "--patch", &args.patch)?;
+    let is_json = |patch: &Patch| patch.is_json() || patch.is_unread();
     if let Some(document) = &args.document
-        && !patches.iter().any(Patch::is_json)
+        && !patches.iter().any(is_json)
     {
         let message = format!("--document {document} is for JSON Patches, and there is none");
         return Err(Error::new(Code::Usage, message).hint(
@@ -73,9 +76,13 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
         document: args.document,
         strict: false,
     };
-    let patched = apply_with(&text, &patches, &options).map_err(|error| {
+    let mut patched = apply_with(&text, &patches, &options).map_err(|error| {
         input::refused(&error, &args.patch).context(format!("{path} cannot be patched"))
     })?;
+    if patches.is_empty() {
+        let warning = "no patch is given: nothing is changed";
+        patched.warnings.push(warning.to_owned());
+    }
     let output = &mut session.output;
     if !output.format().is_json() {
         for warning in &patched.warnings {

@@ -34,29 +34,88 @@ pub(crate) fn namespace(text: &str) -> Result<String, String> {
 }
 
 /// Reads the patches of a flag: `@FILE`, the text itself, or the name of a file as talosctl guesses one.
+///
+/// What is wrong with several of them is told together.
 pub(crate) fn read(
     session: &mut Session,
     flag: &str,
     sources: &[String],
 ) -> Result<Vec<Patch>, Error> {
     let mut patches = Vec::with_capacity(sources.len());
+    let mut faults = Vec::new();
+    for (index, text) in texts(session, flag, sources)?.iter().enumerate() {
+        match Patch::parse(text) {
+            Ok(patch) => patches.push(patch),
+            Err(error) => faults.push((index, invalid(&error))),
+        }
+    }
+    let told = |(index, error): (usize, Error)| {
+        error.context(format!("{} cannot be used", named(sources, index)))
+    };
+    match together(faults.into_iter().map(told).collect()) {
+        None => Ok(patches),
+        Some(error) => Err(error),
+    }
+}
+
+/// Reads the patches of a flag as [`read`] does, and leaves what is wrong with their texts to be told with the rest.
+pub(crate) fn unread(
+    session: &mut Session,
+    flag: &str,
+    sources: &[String],
+) -> Result<Vec<Patch>, Error> {
+    let texts = texts(session, flag, sources)?.into_iter();
+    let looked_at = |text: String| Patch::parse(&text).unwrap_or_else(|_| Patch::unread(text));
+    Ok(texts.map(looked_at).collect())
+}
+
+fn texts(session: &mut Session, flag: &str, sources: &[String]) -> Result<Vec<String>, Error> {
+    let mut texts = Vec::with_capacity(sources.len());
+    let mut faults = Vec::new();
     for (index, source) in sources.iter().enumerate() {
         let text = match file_of(source) {
-            Some(path) => text_for(
-                session,
-                &format!("{flag} {source} (patch {})", index + 1),
-                path,
-            )?,
-            None => source.clone(),
+            Some(path) => {
+                let what = format!("{flag} {source} (patch {})", index + 1);
+                text_for(session, &what, path)
+            }
+            None => Ok(source.clone()),
         };
-        session.output.learn_secrets_of(&text);
-        let patch = Patch::parse(&text).map_err(|error| match file_of(source) {
-            Some(path) => invalid(&error).context(format!("the patch {path} cannot be used")),
-            None => invalid(&error).context(format!("patch {} cannot be used", index + 1)),
-        })?;
-        patches.push(patch);
+        match text {
+            Ok(text) => {
+                session.output.learn_secrets_of(&text);
+                texts.push(text);
+            }
+            Err(error) => faults.push(error),
+        }
     }
-    Ok(patches)
+    match together(faults) {
+        None => Ok(texts),
+        Some(error) => Err(error),
+    }
+}
+
+/// Makes one error of several.
+fn together(mut errors: Vec<Error>) -> Option<Error> {
+    if errors.len() < 2 {
+        return errors.pop();
+    }
+    let message = format!("{} patches cannot be used", errors.len());
+    let code = errors[0].code();
+    let told = errors.iter().map(|error| {
+        let details = error.details();
+        let message = std::iter::once(&details.message);
+        let parts: Vec<&str> = message.chain(&details.causes).map(String::as_str).collect();
+        parts.join(": ")
+    });
+    Some(told.fold(Error::new(code, message), Error::cause))
+}
+
+/// Names a patch by its number, and its file if it came from one.
+fn named(sources: &[String], index: usize) -> String {
+    match sources.get(index).and_then(|source| file_of(source)) {
+        Some(path) => format!("patch {} ({path})", index + 1),
+        None => format!("patch {}", index + 1),
+    }
 }
 
 /// Reads the file with the machine config, or standard input named `-`.
@@ -77,14 +136,30 @@ pub(crate) fn invalid(error: &talos_config::Error) -> Error {
     Error::of(Code::Invalid, error)
 }
 
-/// Makes the error for patches that a configuration refuses: the file of the patch is named where it came from one.
+/// Makes the error for patches that a configuration refuses: each is named by its number, and its file if it came from one.
 pub(crate) fn refused(error: &talos_config::Error, sources: &[String]) -> Error {
-    if let talos_config::Error::InPatch { number, source } = error
-        && let Some(path) = sources.get(number - 1).and_then(|source| file_of(source))
-    {
-        return invalid(source).context(format!("patch {path}"));
+    match error {
+        talos_config::Error::InPatch { number, source } => {
+            invalid(source).context(named(sources, number - 1))
+        }
+        talos_config::Error::Problems { problems } => {
+            let is_patch = |problem: &&talos_config::Error| {
+                matches!(problem, talos_config::Error::InPatch { .. })
+            };
+            let message = match problems.iter().filter(is_patch).count() {
+                1 => "a patch is at fault".to_owned(),
+                count => format!("{count} patches are at fault"),
+            };
+            let causes = problems.iter().map(|problem| match problem {
+                talos_config::Error::InPatch { number, source } => {
+                    format!("{}: {source}", named(sources, number - 1))
+                }
+                problem => problem.to_string(),
+            });
+            causes.fold(Error::new(Code::Invalid, message), Error::cause)
+        }
+        error => invalid(error),
     }
-    invalid(error)
 }
 
 /// Returns the file that an argument names.

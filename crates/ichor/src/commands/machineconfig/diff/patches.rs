@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use talos_config::patch::{Patch, apply};
+use talos_config::patch::{Options, Patch, apply_with};
 use talos_config::{Error as ConfigError, Schema, compare};
 
 use super::sides::Side;
@@ -19,6 +19,9 @@ pub(crate) struct PatchesData {
     /// Whether all of them work as one text too.
     #[serde(skip)]
     joined: bool,
+    /// The Talos version that has to be told to those who apply them, since the first config does not tell it.
+    #[serde(skip)]
+    version: Option<&'static str>,
 }
 
 /// One patch.
@@ -31,11 +34,25 @@ struct PatchData {
     patch: Value,
 }
 
-/// Makes the strategic merge patches.
-pub(super) fn strategic(first: &Side, second: &Side, schema: Schema) -> Result<PatchesData, Error> {
-    let texts = compare::as_patch(&first.text, &second.text, schema)
-        .map_err(|error| fault(&error, first, second))?;
-    let joined = texts.len() < 2 || holds(first, second, &texts.join(SEPARATOR), schema);
+/// Makes the strategic merge patches, for the newest version if the other one has not all that they need and is not fixed.
+pub(super) fn strategic(
+    first: &Side,
+    second: &Side,
+    schema: Schema,
+    is_fixed: bool,
+) -> Result<PatchesData, Error> {
+    let made = |schema| compare::as_patch(&first.text, &second.text, schema);
+    let (texts, schema) = match made(schema) {
+        Err(error) if !is_fixed && error.is_unknown() => {
+            let newest = Schema::newest();
+            made(newest).map(|texts| (texts, newest))
+        }
+        made => made.map(|texts| (texts, schema)),
+    }
+    .map_err(|error| fault(&error, first, second))?;
+    let text = texts.join(SEPARATOR);
+    let joined = texts.len() < 2 || holds(first, second, &text, Some(schema), schema);
+    let is_told = texts.is_empty() || holds(first, second, &text, None, schema);
     Ok(PatchesData {
         patches: texts
             .into_iter()
@@ -45,6 +62,7 @@ pub(super) fn strategic(first: &Side, second: &Side, schema: Schema) -> Result<P
             })
             .collect(),
         joined,
+        version: (!is_told).then(|| schema.table_version()),
     })
 }
 
@@ -61,6 +79,7 @@ pub(super) fn json(first: &Side, second: &Side, schema: Schema) -> Result<Patche
             })
             .collect(),
         joined: false,
+        version: None,
     })
 }
 
@@ -101,14 +120,37 @@ fn plain(data: &PatchesData) -> Result<String, Error> {
             let texts: Vec<&str> = each().filter_map(Value::as_str).collect();
             Ok(texts.join(SEPARATOR))
         }
-        patches => Err(Error::new(
-            Code::Failed,
-            format!(
+        patches => Err(several(patches)),
+    }
+}
+
+/// Makes the error for patches that cannot stand in one text.
+fn several(patches: &[PatchData]) -> Error {
+    let documents: Vec<&str> = patches
+        .iter()
+        .filter_map(|patch| patch.document.as_deref())
+        .map(|document| match document {
+            "" => "the main document",
+            document => document,
+        })
+        .collect();
+    match documents.is_empty() {
+        true => {
+            let message = format!(
                 "it takes {} patches, which are no use in one text",
                 patches.len()
-            ),
-        )
-        .hint("-o json prints them one by one, in the order to apply them in")),
+            );
+            Error::new(Code::Usage, message)
+                .hint("-o json prints them one by one, in the order to apply them in")
+        }
+        false => {
+            let message = format!(
+                "a JSON Patch changes one document, and {} differ: {}",
+                documents.len(),
+                documents.join(", ")
+            );
+            Error::new(Code::Usage, message).hint("-o json prints a JSON Patch for each, which `machineconfig patch --document KIND[/NAME]` takes; --as-patch prints one strategic merge patch for all")
+        }
     }
 }
 
@@ -131,11 +173,20 @@ fn tell(session: &mut Session, data: &PatchesData) {
             patches.len()
         )),
     }
+    if let Some(version) = data.version {
+        output.note(&format!(
+            "the first config tells an older Talos, or none: apply it with --talos-version v{version}"
+        ));
+    }
 }
 
-/// Returns whether one text of all patches does what they do one by one.
-fn holds(first: &Side, second: &Side, text: &str, schema: Schema) -> bool {
-    let made = |patch: Patch| apply(&first.text, &[patch], schema);
+/// Returns whether one text of all patches does what they do one by one, with the version `told` to who applies it.
+fn holds(first: &Side, second: &Side, text: &str, told: Option<Schema>, schema: Schema) -> bool {
+    let options = Options {
+        schema: told,
+        ..Options::default()
+    };
+    let made = |patch: Patch| apply_with(&first.text, &[patch], &options);
     Patch::parse(text)
         .and_then(made)
         .and_then(|made| compare::texts(&made.text, &second.text, schema))
