@@ -1,11 +1,20 @@
 //! Judging what was collected: pure, at a time that is given.
 
-use jiff::{SignedDuration, Timestamp};
-use talos_pki::{Certificate, Expectation, Finding, FindingCode, Name, Role, covered_by, judge};
+mod across;
+mod advice;
+mod client;
+mod expect;
+mod names;
+mod server;
 
-use crate::evidence::{ClientSeen, Evidence, NodeFacts, Seen};
-use crate::report::{CertificateSummary, Client, Fix, NameSource, NameVerdict, Problem, Server};
-use crate::{NotChecked, Report, ServerKind, Setting};
+use jiff::{SignedDuration, Timestamp};
+use talos_pki::{Finding, Name};
+
+use crate::evidence::{Evidence, Seen};
+use crate::report::{Problem, Server};
+use crate::{NotChecked, Report, ServerKind};
+
+pub use expect::{ExpectProblem, read_expectations};
 
 /// What to expect of all certificates.
 #[derive(Clone, Debug, Default)]
@@ -14,6 +23,8 @@ pub struct CheckOptions {
     pub expected: Vec<ExpectedName>,
     /// Time before its end at which a certificate counts as expiring; zero when it never does.
     pub warn_within: SignedDuration,
+    /// Whether names in certificates that nobody expects are findings.
+    pub unexpected: bool,
 }
 
 /// A name by which servers are to be reached.
@@ -21,24 +32,38 @@ pub struct CheckOptions {
 pub struct ExpectedName {
     /// Kind of server; all kinds when absent.
     pub kind: Option<ServerKind>,
+    /// Node as the user named it, or the address that was dialled; all servers of the kind when absent.
+    pub node: Option<String>,
     /// Name or address.
     pub name: Name,
 }
 
+impl ExpectedName {
+    /// Tells whether the name is expected of a server.
+    fn is_of(&self, seen: &Seen) -> bool {
+        let node = self.node.as_ref();
+        self.kind.is_none_or(|kind| kind == seen.kind)
+            && node.is_none_or(|node| *node == seen.node || Some(node) == seen.address.as_ref())
+    }
+}
+
 /// Judges everything that was seen, at a given time.
 pub fn check(evidence: &Evidence, options: &CheckOptions, now: Timestamp) -> Report {
-    let servers = evidence.servers.iter();
-    let clients = evidence.clients.iter();
     let not_checked = evidence.not_checked.iter().cloned();
-    let not_checked: Vec<NotChecked> = not_checked.chain(unknown_issuers(evidence)).collect();
+    let not_checked: Vec<NotChecked> = not_checked
+        .chain(unknown_issuers(evidence))
+        .chain(unmet(evidence, options))
+        .collect();
+    let seen = evidence.servers.iter();
+    let mut servers: Vec<Server> = seen
+        .map(|seen| server::judge_server(seen, evidence, options, now))
+        .collect();
+    across::compare(&mut servers, &evidence.servers);
+    add_clock_skew(&mut servers, evidence, now);
     Report {
         endpoint: evidence.endpoint.clone(),
-        servers: servers
-            .map(|seen| judge_server(seen, evidence, options, now))
-            .collect(),
-        clients: clients
-            .map(|client| judge_client(client, options, now))
-            .collect(),
+        servers,
+        clients: client::judge_clients(evidence, options, now),
         incomplete: !not_checked.is_empty(),
         not_checked,
     }
@@ -47,7 +72,9 @@ pub fn check(evidence: &Evidence, options: &CheckOptions, now: Timestamp) -> Rep
 /// Lists the servers whose issuer nobody can judge, for no authority is known that should have been it.
 fn unknown_issuers(evidence: &Evidence) -> impl Iterator<Item = NotChecked> {
     let servers = evidence.servers.iter();
-    let unknown = servers.filter(|seen| evidence.authorities(seen.kind).is_empty());
+    // A kubelet is its own authority unless somebody approves its requests.
+    let judged = servers.filter(|seen| seen.kind != ServerKind::Kubelet);
+    let unknown = judged.filter(|seen| evidence.authorities(seen.kind).is_empty());
     unknown.map(|seen| NotChecked {
         node: seen.node.clone(),
         kind: Some(seen.kind),
@@ -55,144 +82,36 @@ fn unknown_issuers(evidence: &Evidence) -> impl Iterator<Item = NotChecked> {
     })
 }
 
-impl Evidence {
-    fn authorities(&self, kind: ServerKind) -> &[Certificate] {
-        match kind {
-            ServerKind::Apid | ServerKind::Trustd => &self.talos_authorities,
-            ServerKind::KubeApiserver | ServerKind::KubePrism => &self.kubernetes_authorities,
-            ServerKind::Etcd | ServerKind::EtcdPeer => &self.etcd_authorities,
-            ServerKind::Kubelet | ServerKind::Other => &[],
-        }
-    }
-}
-
-fn judge_server(
-    seen: &Seen,
-    evidence: &Evidence,
-    options: &CheckOptions,
-    now: Timestamp,
-) -> Server {
-    let facts = evidence.nodes.iter().find(|facts| facts.node == seen.node);
-    let setting = Setting::of(
-        seen.kind,
-        facts.is_some_and(|facts| facts.has_apiserver_document),
-    );
-    let names = expected_names(seen, facts, evidence, options);
-    let expectation = Expectation {
-        names: names.iter().map(|(name, _)| name.clone()).collect(),
-        role: Role::Server,
-        authorities: evidence.authorities(seen.kind).to_vec(),
-        warn_within: options.warn_within,
-        setting: setting.map(|setting| setting.as_str().to_owned()),
-        ..Expectation::default()
-    };
-    let findings = judge(&seen.chain, &expectation, now);
-    let fix = |names: &[&Name]| {
-        setting.map(|setting| Fix {
-            setting: setting.as_str().to_owned(),
-            node: facts.map(|facts| facts.node.clone()),
-            patch: setting.patch(names),
-            cost: setting.cost().to_owned(),
-        })
-    };
-    let missing: Vec<&Name> = findings
-        .iter()
-        .filter_map(|found| found.name.as_ref())
-        .collect();
-    let leaf = seen.chain.first();
-    Server {
-        node: seen.node.clone(),
-        kind: seen.kind,
-        source: seen.source,
-        address: seen.address.clone(),
-        connection: seen.connection.clone(),
-        certificate: leaf.map(CertificateSummary::of).unwrap_or_default(),
-        names: names
-            .iter()
-            .map(|(name, sources)| NameVerdict {
-                name: name.to_string(),
-                sources: sources.clone(),
-                covered_by: leaf
-                    .and_then(|leaf| covered_by(leaf, name))
-                    .map(ToString::to_string),
-            })
-            .collect(),
-        fix: (!missing.is_empty()).then(|| fix(&missing)).flatten(),
-        findings: findings
-            .iter()
-            .map(|finding| Problem {
-                fix: finding.name.as_ref().and_then(|name| fix(&[name])),
-                ..problem(finding, server_advice(seen.kind, finding.code))
-            })
-            .collect(),
-    }
-}
-
-/// Collects the names by which a server is or may be reached, each once, with all reasons.
-fn expected_names(
-    seen: &Seen,
-    facts: Option<&NodeFacts>,
-    evidence: &Evidence,
-    options: &CheckOptions,
-) -> Vec<(Name, Vec<NameSource>)> {
-    let mut names: Vec<(Name, Vec<NameSource>)> = Vec::new();
-    let mut expect = |name: &Name, source: NameSource| {
-        let entry = names.iter_mut().find(|(known, _)| known == name);
-        match entry {
-            Some((_, sources)) if sources.contains(&source) => {}
-            Some((_, sources)) => sources.push(source),
-            None => names.push((name.clone(), vec![source])),
-        }
-    };
-    if let Some(facts) = facts {
-        // Other nodes forward requests to this one under the name the user gave it.
-        if let (ServerKind::Apid, Ok(name)) = (seen.kind, Name::parse(&facts.node)) {
-            expect(&name, NameSource::Node);
-        }
-        for address in &facts.addresses {
-            expect(address, NameSource::NodeAddress);
-        }
-        for hostname in &facts.hostnames {
-            expect(hostname, NameSource::Hostname);
-        }
-    }
-    for (name, source) in &seen.reached_as {
-        expect(name, *source);
-    }
-    if seen.kind == ServerKind::KubeApiserver {
-        let endpoint = evidence.endpoint.as_ref();
-        if let Some(host) = endpoint.and_then(|endpoint| host_of(&endpoint.url)) {
-            expect(&host, NameSource::ClusterEndpoint);
-        }
-        if let Some(host) = &evidence.kubeconfig_host {
-            expect(host, NameSource::Kubeconfig);
-        }
-    }
+/// Lists the names that are expected of a server that was not seen.
+fn unmet(evidence: &Evidence, options: &CheckOptions) -> Vec<NotChecked> {
+    let mut unmet = Vec::new();
     for expected in &options.expected {
-        if expected.kind.is_none_or(|kind| kind == seen.kind) {
-            expect(&expected.name, NameSource::Expected);
+        let Some(node) = &expected.node else { continue };
+        if !evidence.servers.iter().any(|seen| expected.is_of(seen)) {
+            unmet.push(NotChecked {
+                node: node.clone(),
+                kind: expected.kind,
+                why: format!(
+                    "no such server was seen, of which {} is expected",
+                    expected.name
+                ),
+            });
         }
     }
-    names
+    unmet
 }
 
-fn judge_client(seen: &ClientSeen, options: &CheckOptions, now: Timestamp) -> Client {
-    let expectation = Expectation {
-        role: seen.role,
-        warn_within: options.warn_within,
-        ..Expectation::default()
-    };
-    let chain = std::slice::from_ref(&seen.certificate);
-    let findings = judge(chain, &expectation, now);
-    let advice =
-        "nobody renews it: get a new one from an administrator or from the cluster's secrets";
-    Client {
-        place: seen.place.clone(),
-        certificate: CertificateSummary::of(&seen.certificate),
-        findings: findings
-            .iter()
-            .map(|finding| problem(finding, Some(advice)))
-            .collect(),
+/// Tells once a node whose clock differs from the one here.
+fn add_clock_skew(servers: &mut [Server], evidence: &Evidence, now: Timestamp) {
+    let mut told: Vec<&str> = Vec::new();
+    for (server, seen) in servers.iter_mut().zip(&evidence.servers) {
+        if told.contains(&seen.node.as_str()) {
+            continue;
+        }
+        if let Some(skew) = server::clock_skew(seen, evidence, now) {
+            told.push(&seen.node);
+            server.findings.push(skew);
+        }
     }
 }
 
@@ -213,29 +132,6 @@ fn problem(finding: &Finding, advice: Option<&str>) -> Problem {
         message: finding.message.clone(),
         fix: None,
         advice: advice.map(str::to_owned),
-    }
-}
-
-/// Says what to do about problems that no setting repairs: Talos renews its servers' certificates by itself.
-fn server_advice(kind: ServerKind, code: FindingCode) -> Option<&'static str> {
-    match (code, kind) {
-        (FindingCode::Expired | FindingCode::Expiring, ServerKind::Apid | ServerKind::Trustd) => {
-            Some(
-                "the node renews it by itself every 12 hours: look at its clock and at the trustd and apid services",
-            )
-        }
-        (FindingCode::Expired | FindingCode::Expiring, ServerKind::KubeApiserver) => Some(
-            "the node renews it by itself every 6 months: look at its clock and at the controller-runtime log",
-        ),
-        (FindingCode::NotYetValid, _) => Some("compare the clocks of the node and of this machine"),
-        (FindingCode::UnknownAuthority, ServerKind::Apid) => {
-            Some("the talosconfig belongs to another cluster, or the Talos CA was rotated")
-        }
-        (FindingCode::UnknownAuthority, ServerKind::KubeApiserver) => {
-            Some("the kubeconfig belongs to another cluster, or the Kubernetes CA was rotated")
-        }
-        (FindingCode::AuthorityExpired, _) => Some("rotate the certificate authority"),
-        _ => None,
     }
 }
 

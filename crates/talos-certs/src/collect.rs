@@ -8,7 +8,7 @@ use talos_kube::Address;
 use talos_pki::{Certificate, Name, Role};
 
 use crate::check::host_of;
-use crate::evidence::ClientSeen;
+use crate::evidence::{ClientSeen, TrustSeen};
 use crate::facts::{self, Reading, Wanted};
 use crate::servers;
 use crate::{ClusterEndpoint, EndpointSource, Evidence, NodeFacts, NotChecked, ServerKind};
@@ -132,6 +132,7 @@ pub async fn collect(
             role,
         })
         .collect();
+    evidence.trusted = trusted(options);
     servers::look(&readings, options, &mut evidence).await;
     evidence.endpoint = readings
         .iter()
@@ -181,6 +182,8 @@ pub async fn collect(
             }
         }
         add(&mut evidence.etcd_authorities, etcd_authorities);
+        add(&mut evidence.talos_accepted, talos_authorities.clone());
+        add(&mut evidence.kubernetes_accepted, kubernetes_authorities.clone());
         if options.talos_authorities.is_empty() {
             add(&mut evidence.talos_authorities, talos_authorities);
         }
@@ -189,6 +192,24 @@ pub async fn collect(
         }
     }
     evidence
+}
+
+/// Lists the authorities that the files trust which were given.
+fn trusted(options: &CollectOptions) -> Vec<TrustSeen> {
+    let talos = options.talos_client.as_ref().map(|(place, _)| place.clone());
+    let talos = talos.unwrap_or_else(|| "talosconfig".to_owned());
+    let talos = options.talos_authorities.iter().map(|certificate| TrustSeen {
+        place: talos.clone(),
+        kind: ServerKind::Apid,
+        certificate: certificate.clone(),
+    });
+    let kubernetes = options.kubernetes.authorities.iter();
+    let kubernetes = kubernetes.map(|certificate| TrustSeen {
+        place: "kubeconfig".to_owned(),
+        kind: ServerKind::KubeApiserver,
+        certificate: certificate.clone(),
+    });
+    talos.chain(kubernetes).collect()
 }
 
 /// One node and what it said.

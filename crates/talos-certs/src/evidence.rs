@@ -25,6 +25,12 @@ pub struct Evidence {
     pub kubernetes_authorities: Vec<Certificate>,
     /// Authorities that should have issued what etcd presents; empty when they are not known.
     pub etcd_authorities: Vec<Certificate>,
+    /// Authorities that nodes accept for the Talos API, as they say themselves; empty when they do not tell.
+    pub talos_accepted: Vec<Certificate>,
+    /// Authorities that nodes accept for Kubernetes, as they say themselves; empty when they do not tell.
+    pub kubernetes_accepted: Vec<Certificate>,
+    /// Authorities that files trust which people hold.
+    pub trusted: Vec<TrustSeen>,
     /// Client certificates.
     pub clients: Vec<ClientSeen>,
     /// Certificates that are kept somewhere and not seen on a server.
@@ -50,6 +56,27 @@ pub struct NodeFacts {
     pub has_apiserver_document: bool,
     /// Names that the node puts into certificates, as its `CertSANs` resources say; empty when they cannot be read.
     pub wanted_names: Vec<WantedNames>,
+    /// Names that its machine configuration adds to certificates; empty when it cannot be read.
+    pub configured_names: Vec<WantedNames>,
+    /// Addresses that control planes share, as its configuration says.
+    pub virtual_addresses: Vec<Name>,
+    /// Addresses of the `kubernetes` service: the first of each service network.
+    pub service_addresses: Vec<Name>,
+    /// Domain of Kubernetes' services, such as `cluster.local`.
+    pub dns_domain: Option<String>,
+    /// What its clock says.
+    pub clock: Option<ClockSeen>,
+}
+
+/// What the clock of a node said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockSeen {
+    /// Time on the node.
+    pub there: Timestamp,
+    /// Time of the clock here when the question was sent.
+    pub asked: Timestamp,
+    /// Time of the clock here when the answer had come.
+    pub answered: Timestamp,
 }
 
 /// Names that a node puts into the certificate of one kind of server.
@@ -91,6 +118,17 @@ pub struct ClientSeen {
     pub certificate: Certificate,
     /// Which kind of client it is for.
     pub role: Role,
+}
+
+/// An authority that a file trusts which people hold.
+#[derive(Clone, Debug)]
+pub struct TrustSeen {
+    /// Where it stands, such as `talosconfig context "cluster-1"`.
+    pub place: String,
+    /// What it is to have issued: apid's certificates or those of kube-apiserver.
+    pub kind: ServerKind,
+    /// The certificate.
+    pub certificate: Certificate,
 }
 
 /// A certificate that is kept in a resource, in a file or in Kubernetes.

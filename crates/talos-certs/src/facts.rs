@@ -1,14 +1,18 @@
 //! What a node's resources say about its names, its certificates and its cluster.
 
-use std::collections::HashMap;
+mod config;
 
+use std::collections::HashMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
 use serde_json::Value;
 use talos_client::{Error, Kind, Node};
 use talos_config::machine::MachineConfig;
 use talos_pki::{Certificate, Name};
 
 use crate::check::host_of;
-use crate::evidence::{Kept, Place, WantedNames};
+use crate::evidence::{ClockSeen, Kept, Place, WantedNames};
 use crate::files::walk;
 use crate::{ClusterEndpoint, EndpointSource, NodeFacts, ServerKind};
 
@@ -137,8 +141,13 @@ pub(crate) async fn read(node: &Node, wanted: Wanted<'_>) -> Result<Reading, Err
         "KubePrismConfigs.kubernetes.talos.dev",
         "k8s-loadbalancer-config",
     );
-    let (hostname, machine_type, prism, config) =
-        futures::join!(hostname, machine_type, prism, node.machine_config());
+    let (hostname, machine_type, prism, config, clock) = futures::join!(
+        hostname,
+        machine_type,
+        prism,
+        node.machine_config(),
+        clock(node)
+    );
     let control_plane = machine_type.and_then(|spec| control_plane(&spec));
     let config = config
         .ok()
@@ -152,11 +161,15 @@ pub(crate) async fn read(node: &Node, wanted: Wanted<'_>) -> Result<Reading, Err
             has_apiserver_document: config
                 .as_ref()
                 .is_some_and(|config| config.document("KubeAPIServerConfig").is_some()),
-            wanted_names: Vec::new(),
+            clock,
+            ..NodeFacts::default()
         },
         endpoint: endpoint(config.as_ref(), prism.ok().as_ref()),
         ..Reading::default()
     };
+    if let Some(config) = &config {
+        config::take(&mut reading.facts, config);
+    }
     // What does not say that it is a worker may hold the certificates of a control plane.
     let is_worker = control_plane == Ok(false);
     let resources = RESOURCES.iter().filter(|resource| {
@@ -373,6 +386,21 @@ async fn spec(
     resource
         .spec()
         .map_err(|error| format!("{resource_type}: {error}"))
+}
+
+/// Reads the node's clock; one whose time server does not answer has none to read, and nobody waits for it long.
+async fn clock(node: &Node) -> Option<ClockSeen> {
+    const PATIENCE: Duration = Duration::from_secs(3);
+    let asked = Timestamp::now();
+    let there = tokio::time::timeout(PATIENCE, node.time())
+        .await
+        .ok()?
+        .ok()?;
+    Some(ClockSeen {
+        there,
+        asked,
+        answered: Timestamp::now(),
+    })
 }
 
 /// Joins an error and its causes.

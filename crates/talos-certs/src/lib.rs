@@ -26,11 +26,12 @@ mod servers;
 mod setting;
 mod snapshot;
 
-pub use check::{CheckOptions, ExpectedName, check};
+pub use check::{CheckOptions, ExpectProblem, ExpectedName, check, read_expectations};
 pub use collect::{CollectOptions, KubernetesAccess, collect};
 pub use error::Error;
 pub use evidence::{
-    ClientSeen, Evidence, Kept, NodeFacts, Place, RequestSeen, RequestState, Seen, WantedNames,
+    ClientSeen, ClockSeen, Evidence, Kept, NodeFacts, Place, RequestSeen, RequestState, Seen,
+    TrustSeen, WantedNames,
 };
 pub use files::{FileContents, FileKind, FileProblem, Reference, read_file};
 pub use handshake::{Handshake, verified_handshake};

@@ -193,6 +193,15 @@ pub enum NameSource {
     Kubeconfig,
     /// It is the host of `--k8s-endpoint`.
     K8sEndpoint,
+    /// Control planes share it, as their configuration says.
+    VirtualAddress,
+    /// Clients on the node go to KubePrism, or to the server of their own node, by it.
+    #[serde(rename = "kubeprism")]
+    KubePrism,
+    /// Clients in the cluster go to the `kubernetes` service by it.
+    KubernetesService,
+    /// Clients on the same node use it.
+    Loopback,
     /// It was asked for.
     Expected,
 }
@@ -208,6 +217,10 @@ impl NameSource {
             Self::ClusterEndpoint => "cluster-endpoint",
             Self::Kubeconfig => "kubeconfig",
             Self::K8sEndpoint => "k8s-endpoint",
+            Self::VirtualAddress => "virtual-address",
+            Self::KubePrism => "kubeprism",
+            Self::KubernetesService => "kubernetes-service",
+            Self::Loopback => "loopback",
             Self::Expected => "expected",
         }
     }

@@ -7,6 +7,7 @@ mod images;
 mod kubeconfig;
 mod power;
 mod services;
+mod time;
 mod version;
 
 pub use bytes::{ByteStream, LogRequest, LogSource};

@@ -70,6 +70,7 @@ impl<'cluster> Asker<'cluster> {
         let evidence = collect(Ok(&client), &options).await;
         let expected = expected.iter().map(|name| ExpectedName {
             kind: None,
+            node: None,
             name: Name::parse(name).unwrap(),
         });
         let options = CheckOptions {

@@ -1,5 +1,11 @@
+mod findings;
+
+use talos_pki::{Certificate, Role};
+
 use super::*;
-use crate::{ClusterEndpoint, EndpointSource, Source};
+use crate::evidence::{ClientSeen, NodeFacts};
+use crate::report::NameVerdict;
+use crate::{ClusterEndpoint, EndpointSource, NameSource, Source};
 
 /// Reads one file of vendor-certs.
 fn chain(file: &str) -> Vec<Certificate> {
@@ -66,7 +72,11 @@ fn expecting(texts: &[&str]) -> CheckOptions {
     let expected = names(texts).into_iter();
     CheckOptions {
         expected: expected
-            .map(|name| ExpectedName { kind: None, name })
+            .map(|name| ExpectedName {
+                kind: None,
+                node: None,
+                name,
+            })
             .collect(),
         ..CheckOptions::default()
     }
@@ -98,7 +108,10 @@ fn a_cluster_in_order_has_no_findings() {
             covered_by: Some("10.5.0.2".to_owned()),
         }
     );
-    assert_eq!(names[2].sources, [NameSource::Kubeconfig]);
+    assert_eq!(
+        names[2].sources,
+        [NameSource::Kubeconfig, NameSource::KubePrism]
+    );
 }
 
 #[test]
@@ -182,8 +195,8 @@ fn mixed_up_authorities_and_dates_are_found() {
         findings(&report),
         [
             "apid expiring ",
-            "apid unknown-authority ",
-            "kube-apiserver unknown-authority "
+            "apid wrong-authority ",
+            "kube-apiserver wrong-authority "
         ]
     );
     let problems = report.servers.iter().flat_map(|server| &server.findings);
@@ -211,7 +224,15 @@ fn a_client_certificate_is_judged() {
         .iter()
         .flat_map(|client| client.findings.iter().map(|finding| finding.code.as_str()))
         .collect();
-    assert_eq!(codes, ["expired", "extended-key-usage"]);
+    assert_eq!(
+        codes,
+        [
+            "expired",
+            "role-insufficient",
+            "extended-key-usage",
+            "role-insufficient"
+        ]
+    );
     assert!(report.has_findings());
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use talos_certs::{
     CheckOptions, CollectOptions, Evidence, ExpectedName, KubernetesAccess, Report, ServerKind,
-    check, collect,
+    check, collect, read_expectations,
 };
 use talos_client::{Client, Endpoint, Security};
 use talos_config::kubeconfig::Kubeconfig;
@@ -25,9 +25,15 @@ pub(super) struct GatherArgs {
     /// Expect this name or address too, of all servers or of one kind: apid=NAME, kube-apiserver=NAME
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = expected_name)]
     expect: Vec<ExpectedName>,
-    /// Look at this kind of server only: apid or kube-apiserver
-    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = server_kind)]
-    server: Vec<ServerKind>,
+    /// Expect the names of this file: a YAML list of `target` (a kind of server, a node, NODE/KIND or all) and `names`
+    #[arg(long, value_name = "FILE")]
+    expect_file: Option<PathBuf>,
+    /// Report names in certificates by which nobody is known to reach the server
+    #[arg(long)]
+    unexpected: bool,
+    /// Look at these kinds of servers: apid, trustd, kube-apiserver, kubelet, etcd, etcd-peer, kubeprism or all
+    #[arg(long, value_name = "KIND", value_delimiter = ',', default_value = "apid,kube-apiserver", value_parser = server_kinds)]
+    server: Vec<Kinds>,
     /// Report certificates that end within this time, such as 720h or 30d
     #[arg(long, alias = "expiring", value_name = "DURATION", default_value = "0", value_parser = period)]
     warn_within: Duration,
@@ -62,7 +68,8 @@ impl Gatherer {
         Ok(Self {
             collecting: collect_options(args, &look)?,
             checking: CheckOptions {
-                expected: args.expect.clone(),
+                expected: expected(args)?,
+                unexpected: args.unexpected,
                 warn_within: SignedDuration::try_from(args.warn_within)
                     .unwrap_or(SignedDuration::MAX),
             },
@@ -132,11 +139,7 @@ fn collect_options(args: &GatherArgs, look: &Look) -> Result<CollectOptions, Err
         }),
         k8s_endpoint: k8s_endpoint.transpose()?,
         kubernetes: kubernetes(args)?,
-        kinds: if args.server.is_empty() {
-            vec![ServerKind::Apid, ServerKind::KubeApiserver]
-        } else {
-            args.server.clone()
-        },
+        kinds: kinds(args),
         concurrency: look.concurrency,
         timeout: look.options.connect_timeout,
         ..CollectOptions::default()
@@ -153,6 +156,29 @@ fn kubernetes(args: &GatherArgs) -> Result<KubernetesAccess, Error> {
     KubernetesAccess::from_kubeconfig(&kubeconfig).map_err(|error| Error::of(Code::Invalid, &error))
 }
 
+/// Returns the kinds of servers to look at, each once.
+fn kinds(args: &GatherArgs) -> Vec<ServerKind> {
+    let all = ServerKind::OF_NODES.into_iter();
+    let wanted = |kind: &ServerKind| args.server.iter().any(|Kinds(kinds)| kinds.contains(kind));
+    all.filter(wanted).collect()
+}
+
+/// Returns the names that the flags and the file expect.
+fn expected(args: &GatherArgs) -> Result<Vec<ExpectedName>, Error> {
+    let mut expected = args.expect.clone();
+    if let Some(path) = &args.expect_file {
+        let text = files::read(path)?;
+        let read = read_expectations(&path.display().to_string(), &text);
+        expected.extend(read.map_err(|problems| {
+            let what = "--expect-file cannot be used";
+            let error = Error::new(Code::Invalid, what);
+            let problems = problems.iter().map(ToString::to_string);
+            problems.fold(error, Error::cause)
+        })?);
+    }
+    Ok(expected)
+}
+
 /// Reads `NAME` or `KIND=NAME`.
 fn expected_name(text: &str) -> Result<ExpectedName, String> {
     let (kind, name) = match text.split_once('=') {
@@ -160,14 +186,30 @@ fn expected_name(text: &str) -> Result<ExpectedName, String> {
         None => (None, text),
     };
     let name = Name::parse(name).map_err(|error| error.to_string())?;
-    Ok(ExpectedName { kind, name })
+    Ok(ExpectedName {
+        kind,
+        node: None,
+        name,
+    })
+}
+
+/// Kinds of servers that one word stands for.
+#[derive(Clone, Debug)]
+struct Kinds(Vec<ServerKind>);
+
+fn server_kinds(text: &str) -> Result<Kinds, String> {
+    match text {
+        "all" => Ok(Kinds(ServerKind::OF_NODES.to_vec())),
+        _ => server_kind(text).map(|kind| Kinds(vec![kind])),
+    }
 }
 
 fn server_kind(text: &str) -> Result<ServerKind, String> {
-    [ServerKind::Apid, ServerKind::KubeApiserver]
-        .into_iter()
-        .find(|kind| kind.as_str() == text)
-        .ok_or_else(|| format!("`{text}` is neither apid nor kube-apiserver"))
+    let mut kinds = ServerKind::OF_NODES.into_iter();
+    kinds.find(|kind| kind.as_str() == text).ok_or_else(|| {
+        let known = ServerKind::OF_NODES.map(ServerKind::as_str).join(", ");
+        format!("`{text}` is no kind of server: {known}")
+    })
 }
 
 /// Reads a Go duration, or days such as `30d`.
@@ -201,7 +243,8 @@ mod tests {
             "kube-apiserver=fd00::1",
             Some((Some(ServerKind::KubeApiserver), "fd00::1")),
         );
-        check("etcd=lb.example", None);
+        check("etcd=10.5.0.2", Some((Some(ServerKind::Etcd), "10.5.0.2")));
+        check("nothing=lb.example", None);
         check("https://lb.example", None);
         check("", None);
     }
