@@ -57,10 +57,7 @@ fn addresses_and_routes() {
                   source: 10.0.0.5
                   metric: 2048
                   mtu: 1400
-            ---
-            apiVersion: v1alpha1
-            kind: LinkConfig
-            name: lo
+            --- LinkConfig/lo
             addresses:
                 - address: 169.254.0.1/32
             (links that no document names got addresses by DHCP so far and will not any more: Talos stops that at the first document for a link)
@@ -120,49 +117,22 @@ fn dhcp_and_shared_addresses() {
         expect![[r#"
             machine:
                 type: controlplane
-            ---
-            apiVersion: v1alpha1
-            kind: LinkConfig
-            name: eth0
-            ---
-            apiVersion: v1alpha1
-            kind: LinkConfig
-            name: eth1
-            ---
-            apiVersion: v1alpha1
-            kind: LinkConfig
-            name: eth2
-            ---
-            apiVersion: v1alpha1
-            kind: DHCPv4Config
-            name: eth0
+            --- LinkConfig/eth0
+            --- LinkConfig/eth1
+            --- LinkConfig/eth2
+            --- DHCPv4Config/eth0
             clientIdentifier: none
-            ---
-            apiVersion: v1alpha1
-            kind: DHCPv4Config
-            name: eth2
+            --- DHCPv4Config/eth2
             clientIdentifier: none
-            ---
-            apiVersion: v1alpha1
-            kind: DHCPv6Config
-            name: eth1
+            --- DHCPv6Config/eth1
             routeMetric: 2048
             clientIdentifier: duid
             duidRaw: 00:01:ab
-            ---
-            apiVersion: v1alpha1
-            kind: DHCPv6Config
-            name: eth2
+            --- DHCPv6Config/eth2
             clientIdentifier: none
-            ---
-            apiVersion: v1alpha1
-            kind: Layer2VIPConfig
-            name: 10.0.0.100
+            --- Layer2VIPConfig/10.0.0.100
             link: eth0
-            ---
-            apiVersion: v1alpha1
-            kind: HCloudVIPConfig
-            name: 10.0.0.101
+            --- HCloudVIPConfig/10.0.0.101
             link: eth1
             apiToken: secret
             (links that no document names got addresses by DHCP so far and will not any more: Talos stops that at the first document for a link)
@@ -221,35 +191,20 @@ fn vlans_get_the_names_that_talos_gives_them() {
         expect![[r#"
             machine:
                 type: worker
-            ---
-            apiVersion: v1alpha1
-            kind: LinkConfig
-            name: eth0
-            ---
-            apiVersion: v1alpha1
-            kind: LinkConfig
-            name: enx0123456789ab
-            ---
-            apiVersion: v1alpha1
-            kind: VLANConfig
-            name: eth0.5
+            --- LinkConfig/eth0
+            --- LinkConfig/enx0123456789ab
+            --- VLANConfig/eth0.5
             vlanID: 5
             vlanMode: 802.1q
             parent: eth0
             mtu: 1300
             addresses:
                 - address: 10.5.0.1/24
-            ---
-            apiVersion: v1alpha1
-            kind: VLANConfig
-            name: enx0682f75.4000
+            --- VLANConfig/enx0682f75.4000
             vlanID: 4000
             vlanMode: 802.1q
             parent: enx0123456789ab
-            ---
-            apiVersion: v1alpha1
-            kind: DHCPv4Config
-            name: eth0.5
+            --- DHCPv4Config/eth0.5
             clientIdentifier: none
             (links that no document names got addresses by DHCP so far and will not any more: Talos stops that at the first document for a link)
         "#]],
@@ -312,18 +267,9 @@ fn bonds_bridges_and_others() {
         expect![[r#"
             machine:
                 type: worker
-            ---
-            apiVersion: v1alpha1
-            kind: LinkConfig
-            name: eth5
-            ---
-            apiVersion: v1alpha1
-            kind: DummyLinkConfig
-            name: dummy0
-            ---
-            apiVersion: v1alpha1
-            kind: BondConfig
-            name: bond0
+            --- LinkConfig/eth5
+            --- DummyLinkConfig/dummy0
+            --- BondConfig/bond0
             links:
                 - eth2
                 - eth3
@@ -335,10 +281,7 @@ fn bonds_bridges_and_others() {
             resendIGMP: 2
             useCarrier: false
             peerNotifDelay: 100
-            ---
-            apiVersion: v1alpha1
-            kind: BridgeConfig
-            name: br0
+            --- BridgeConfig/br0
             links:
                 - eth4
                 - eth5
@@ -346,18 +289,12 @@ fn bonds_bridges_and_others() {
                 filtering: true
             stp:
                 enabled: true
-            ---
-            apiVersion: v1alpha1
-            kind: BridgeConfig
-            name: br1
+            --- BridgeConfig/br1
             links:
                 - eth6
             stp:
                 enabled: false
-            ---
-            apiVersion: v1alpha1
-            kind: WireguardConfig
-            name: wg0
+            --- WireguardConfig/wg0
             privateKey: OJ34O6J1z4ZZB+t16c+vYrzIrKddxyU3Z2eLhwYzqE8=
             listenPort: 51820
             peers:
@@ -418,40 +355,22 @@ fn a_selected_device_gets_an_alias() {
         expect![[r#"
             machine:
                 type: controlplane
-            ---
-            apiVersion: v1alpha1
-            kind: LinkAliasConfig
-            name: net0
+            --- LinkAliasConfig/net0
             selector:
                 match: mac(link.permanent_addr) == "00:11:22:33:44:55" && glob("virt*", link.driver) && link.type == 1 && link.kind == ""
-            ---
-            apiVersion: v1alpha1
-            kind: LinkAliasConfig
-            name: net1
+            --- LinkAliasConfig/net1
             selector:
                 match: mac(link.hardware_addr) == "00:11:22:33:44:56"
-            ---
-            apiVersion: v1alpha1
-            kind: LinkAliasConfig
-            name: net2
+            --- LinkAliasConfig/net2
             selector:
                 match: link.bus_path == "0000:04:00.0"
-            ---
-            apiVersion: v1alpha1
-            kind: LinkConfig
-            name: net0
-            ---
-            apiVersion: v1alpha1
-            kind: BondConfig
-            name: bond0
+            --- LinkConfig/net0
+            --- BondConfig/bond0
             bondMode: balance-rr
             links:
                 - net1
                 - net2
-            ---
-            apiVersion: v1alpha1
-            kind: Layer2VIPConfig
-            name: 10.0.0.1
+            --- Layer2VIPConfig/10.0.0.1
             link: net0
             (links that no document names got addresses by DHCP so far and will not any more: Talos stops that at the first document for a link)
         "#]],

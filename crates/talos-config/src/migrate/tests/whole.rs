@@ -104,14 +104,10 @@ x: {y:   z}
         apiVersion: v9
         kind:   Unknown
         x: {y:   z}
-        ---
-        apiVersion: v1alpha1
-        kind: HostnameConfig
+        --- HostnameConfig
         # Short.
         hostname: n1 # by hand
-        ---
-        apiVersion: v1alpha1
-        kind: SysctlConfig
+        --- SysctlConfig
         params: # limits
             a: b
     "##]],
@@ -144,9 +140,7 @@ hostDNS:
                 forwardKubeDNSToHost: true
             nameservers:
                 - address: 1.1.1.1
-            ---
-            apiVersion: v1alpha1
-            kind: HostnameConfig
+            --- HostnameConfig
             hostname: n1
         "#]],
     );
@@ -305,14 +299,10 @@ cluster:
                 type: worker
             cluster:
                 token: t
-            ---
-            apiVersion: v1alpha1
-            kind: SysctlConfig
+            --- SysctlConfig
             params:
                 a: b
-            ---
-            apiVersion: v1alpha1
-            kind: SysfsConfig
+            --- SysfsConfig
             params:
                 a: b
         "#]],
