@@ -1,6 +1,7 @@
 //! The simulated cluster against recordings of a real one.
 
 mod apply;
+mod certificates;
 mod faults;
 mod machine_services;
 mod maintenance;

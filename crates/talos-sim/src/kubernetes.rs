@@ -9,6 +9,7 @@
 mod api;
 mod apply;
 mod bodies;
+mod certificates;
 mod defaults;
 mod discovery;
 mod faults;
@@ -45,6 +46,7 @@ use serde_json::Value;
 use talos_pki::Name;
 use tokio::sync::{mpsc, watch};
 
+pub use certificates::KubeRequestState;
 pub use faults::KubeFaults;
 pub use handles::KubeChange;
 pub use requests::KubeRequest;

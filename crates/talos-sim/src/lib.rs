@@ -41,7 +41,7 @@ pub use cluster::Cluster;
 pub use delays::Delays;
 pub use error::Error;
 pub use faults::{Behavior, Faults, Reach, ServedCertificate};
-pub use kubernetes::{KubeChange, KubeFaults, KubeRequest};
+pub use kubernetes::{KubeChange, KubeFaults, KubeRequest, KubeRequestState};
 pub use node::{MachineType, Node};
 pub use options::{BootConfigs, Options, Platform, TalosVersion};
 pub use servers::Server;
