@@ -33,6 +33,11 @@ fn a_cluster_runs_until_stopped_and_is_used_with_what_it_writes() {
         .unwrap();
     let started: Value = serde_json::from_str(&line).unwrap();
     assert_eq!(started["talosVersion"], "v1.14.1");
+    // Behind NAT only the two APIs of the first control plane are forwarded.
+    let servers = started["nodes"][0]["servers"].as_object().unwrap();
+    assert_eq!(servers.len(), 2);
+    assert_eq!(servers["apid"], started["nodes"][0]["talos"]);
+    assert_eq!(servers["kube-apiserver"], started["nodes"][0]["kubernetes"]);
     for file in ["talosconfig", "kubeconfig"] {
         let path = dir.join(file);
         assert_eq!(started[file], path.to_str().unwrap());

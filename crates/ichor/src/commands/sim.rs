@@ -2,6 +2,7 @@
 
 mod given;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -99,6 +100,9 @@ pub(crate) struct Machine {
     /// Where its Kubernetes API can be dialled.
     #[serde(skip_serializing_if = "Option::is_none")]
     kubernetes: Option<String>,
+    /// Where each of its servers can be dialled, by name: `apid`, `trustd`, `kube-apiserver`, `kubelet`, `etcd`,
+    /// `etcd-peer`, `kubeprism`.
+    servers: BTreeMap<&'static str, String>,
 }
 
 /// Runs the verb.
@@ -208,6 +212,10 @@ fn announce(output: &mut Output, started: &Started) -> Result<(), Error> {
             output.table(&table)?;
             output.line(&format!("talosconfig: {}", started.talosconfig.display()))?;
             output.line(&format!("kubeconfig: {}", started.kubeconfig.display()))?;
+            let others = others(started);
+            if !others.is_empty() {
+                output.note(&format!("further servers of the nodes: {others}"));
+            }
             output.note("running until stopped with Ctrl-C");
         }
     }
@@ -233,6 +241,25 @@ fn configured(cluster: &Cluster) -> Vec<String> {
         .collect()
 }
 
+/// Lists the servers beside the two APIs with their ports, which are the same on all nodes that have them.
+fn others(started: &Started) -> String {
+    let others = started.nodes.iter().flat_map(|node| {
+        let apis = [&node.talos, &node.kubernetes];
+        let others = node.servers.iter().filter(move |(_, address)| {
+            !apis
+                .into_iter()
+                .flatten()
+                .any(|api| api == address.as_str())
+        });
+        others.filter_map(|(server, address)| {
+            let port = address.strip_prefix(&node.node)?;
+            Some(format!("{server}{port}"))
+        })
+    });
+    let distinct: BTreeSet<String> = others.collect();
+    distinct.into_iter().collect::<Vec<_>>().join(" ")
+}
+
 fn machine(node: &talos_sim::Node) -> Machine {
     Machine {
         node: node.address().to_string(),
@@ -244,6 +271,11 @@ fn machine(node: &talos_sim::Node) -> Machine {
         },
         talos: node.dial().map(|address| address.to_string()),
         kubernetes: node.kube_dial().map(|address| address.to_string()),
+        servers: node
+            .servers()
+            .into_iter()
+            .map(|(server, address)| (server.name(), address.to_string()))
+            .collect(),
     }
 }
 
