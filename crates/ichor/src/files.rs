@@ -1,7 +1,9 @@
 //! Files on the user's machine: read with the file's name in the error, written atomically.
 
 mod lock;
+mod placed;
 mod set;
+mod stream;
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
@@ -12,7 +14,8 @@ use talos_config::mask;
 use crate::error::{Code, Error};
 
 pub(crate) use self::lock::{Protocol, lock};
-pub(crate) use self::set::{Existing, taken, write_all};
+pub(crate) use self::placed::{Existing, taken};
+pub(crate) use self::set::write_all;
 
 /// Who may read a file that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -208,7 +211,7 @@ fn make_file(
             .ok()
             .map(|existing| existing.permissions().mode() & 0o777),
     };
-    let prefix = set::prefix(target, purpose);
+    let prefix = placed::prefix(target, purpose);
     let mut builder = tempfile::Builder::new();
     builder.prefix(&prefix);
     match existing {
@@ -232,7 +235,7 @@ fn make_file(
     _access: Access,
 ) -> std::io::Result<tempfile::NamedTempFile> {
     tempfile::Builder::new()
-        .prefix(&set::prefix(target, purpose))
+        .prefix(&placed::prefix(target, purpose))
         .tempfile_in(folder_of(target))
 }
 
