@@ -318,7 +318,13 @@ impl<'a> Authorities<'a> {
         let seen = groups.iter().filter(|group| group.certificate.is_ca());
         for group in seen {
             let purpose = group.purpose();
-            let name = purpose.strip_prefix("accepted ").unwrap_or(&purpose);
+            let name = match purpose.as_str() {
+                // A file that does not say which authority it is.
+                "certificate authority" if !group.certificate.subject().is_empty() => {
+                    group.certificate.subject()
+                }
+                purpose => purpose.strip_prefix("accepted ").unwrap_or(purpose),
+            };
             known.add(group.certificate, name);
         }
         let lists = [

@@ -89,7 +89,9 @@ fn certificate(
     for finding in &detail.findings {
         field("Wrong", finding)?;
     }
-    if let Some(malformed) = &content.malformed {
+    if let Some(malformed) = &content.malformed
+        && !detail.findings.contains(malformed)
+    {
         field("Malformed", malformed)?;
     }
     for part in &content.unreadable {
