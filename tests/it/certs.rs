@@ -2,5 +2,6 @@
 
 mod cluster;
 mod command;
+pub(crate) mod corpus;
 mod page;
 mod probe;

@@ -9,6 +9,7 @@ mod official_server;
 mod patches;
 mod validation;
 mod validation_documents;
+mod verifiers;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

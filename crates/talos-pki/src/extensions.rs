@@ -115,10 +115,7 @@ impl Extensions {
             ParsedExtension::ParseError { .. } => return false,
             ParsedExtension::SubjectAlternativeName(names) => {
                 self.names = names.general_names.iter().filter_map(name).collect();
-                return !names
-                    .general_names
-                    .iter()
-                    .any(|entry| matches!(entry, GeneralName::Invalid(..)));
+                return !names.general_names.iter().any(is_damaged);
             }
             ParsedExtension::BasicConstraints(constraints) => {
                 self.has_basic_constraints = true;
@@ -175,6 +172,16 @@ impl Extensions {
             _ => {}
         }
         true
+    }
+}
+
+/// Tells whether an entry of subjectAltName is none that RFC 5280 allows.
+fn is_damaged(entry: &GeneralName<'_>) -> bool {
+    match entry {
+        GeneralName::Invalid(..) => true,
+        GeneralName::DNSName(name) => !name.is_ascii(),
+        GeneralName::IPAddress(bytes) => !matches!(bytes.len(), 4 | 16),
+        _ => false,
     }
 }
 
