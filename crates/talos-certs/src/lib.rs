@@ -22,6 +22,7 @@ mod metrics;
 mod page;
 mod probe;
 mod report;
+mod rotate;
 mod servers;
 mod setting;
 mod snapshot;
@@ -46,6 +47,12 @@ pub use probe::{Alert, Failure, Outcome, Probe, ProbeOptions, TlsVersion, probe,
 pub use report::{
     CertificateSummary, Client, ClusterEndpoint, EndpointSource, Fix, NameSource, NameVerdict,
     NotChecked, Problem, Report, Server, ServerKind, Source,
+};
+pub use rotate::{
+    ConfigProblem, Journal, Keep, KeepError, RotateAccess, RotateError, RotateEvent, RotateFacts,
+    RotateKubernetes, RotateNode, RotateObserver, RotateOptions, RotatePlan, RotateReport,
+    RotateStep, RotateStop, RotateTiming, Rotated, Rotation, Round, TalosCredentials,
+    gather_rotation, plan_rotation, rotate,
 };
 pub use servers::probe_server;
 pub use setting::Setting;
