@@ -194,3 +194,51 @@ fn plain(value: &Value) -> Option<Vec<u8>> {
 fn encoded(value: &Value) -> Option<Vec<u8>> {
     STANDARD.decode(value.as_str()?).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use talos_pki::AuthorityKind;
+
+    use super::*;
+
+    #[test]
+    fn both_styles_of_configuration_hold_authorities() {
+        let now = Timestamp::now();
+        let before = Trust::booted(&ClusterPki::generate(now).unwrap(), "a.b", true);
+        let make = || Authority::generate(AuthorityKind::Kubernetes, now).unwrap();
+        let (new, old) = (make(), make());
+        let encoded = |text: &str| STANDARD.encode(text);
+        let (crt, other) = (new.certificate().pem(), old.certificate().pem());
+        let main = format!(
+            "machine: {{type: controlplane, token: c.d}}\ncluster:\n  ca: {{crt: {}, key: {}}}\n  acceptedCAs: [{{crt: {}}}]\n",
+            encoded(&crt),
+            encoded(&new.key().pem()),
+            encoded(&other),
+        );
+        let json = |text: &str| Value::from(text).to_string();
+        let documents = format!(
+            "machine: {{type: controlplane, token: c.d}}\n---\napiVersion: v1alpha1\nkind: KubeAPIServerCAConfig\nissuingCA: {{cert: {}, key: {}}}\nacceptedCAs: [{}]\n",
+            json(&crt),
+            json(&new.key().pem()),
+            json(&other),
+        );
+        for text in [main, documents] {
+            let read = Trust::read(&Documents::read(&text).unwrap(), &before);
+            assert_eq!(read.kubernetes.all_pem(), format!("{other}{crt}"));
+            let signer = read.kubernetes.signer.as_ref().unwrap();
+            assert_eq!(signer.certificate(), new.certificate());
+            assert_eq!(read.token, "c.d");
+            // What a configuration does not have stays.
+            assert_eq!(read.talos.all_pem(), before.talos.all_pem());
+        }
+        // A worker of Talos 1.14 knows accepted authorities only.
+        let worker = format!(
+            "machine: {{type: worker}}\n---\napiVersion: v1alpha1\nkind: KubeAPIServerCAConfig\nacceptedCAs: [{}]\n",
+            json(&crt)
+        );
+        let read = Trust::read(&Documents::read(&worker).unwrap(), &before);
+        assert_eq!(read.kubernetes.all_pem(), crt);
+        assert!(read.kubernetes.signer.is_none());
+    }
+}
