@@ -178,7 +178,8 @@ impl Session {
         self.look(|choice| choice.to_read())
     }
 
-    fn look(
+    /// Reads the same for nodes that are chosen in another way.
+    pub(crate) fn look(
         &mut self,
         choose: impl FnOnce(Choice<'_>) -> Result<Vec<String>, Error>,
     ) -> Result<Look, Error> {

@@ -2,6 +2,7 @@
 
 mod below;
 mod kubernetes;
+mod rotate;
 
 use serde::Serialize;
 

@@ -21,6 +21,7 @@ mod kubernetes;
 mod metrics;
 mod page;
 mod probe;
+mod renew;
 mod report;
 mod rotate;
 mod servers;
@@ -47,6 +48,10 @@ pub use probe::{Alert, Failure, Outcome, Probe, ProbeOptions, TlsVersion, probe,
 pub use report::{
     CertificateSummary, Client, ClusterEndpoint, EndpointSource, Fix, NameSource, NameVerdict,
     NotChecked, Problem, Report, Server, ServerKind, Source,
+};
+pub use renew::{
+    RenewError, RenewedCertificate, is_due, issue_kubernetes_admin, issue_talos_client,
+    put_kubernetes_user,
 };
 pub use rotate::{
     ConfigProblem, Journal, Keep, KeepError, RotateAccess, RotateError, RotateEvent, RotateFacts,

@@ -45,9 +45,9 @@ pub use dial::{Attempt, DialError, open};
 pub use endpoint::{DEFAULT_PORT, Endpoint, EndpointError, Written, split};
 pub use error::{Call, Error, Kind, NodeMessage};
 pub use machine::{
-    Applied, ApplyMode, ApplyRequest, ByteStream, Event, EventStream, Events, Health, Image,
-    ImageScope, LayerStatus, LogRequest, LogSource, NodeVersion, Payload, Platform, PullProgress,
-    RebootMode, Service, ServiceAction, ServiceRecord, Tail,
+    Applied, ApplyMode, ApplyRequest, ByteStream, ClientConfiguration, Event, EventStream, Events,
+    Health, Image, ImageScope, LayerStatus, LogRequest, LogSource, NodeVersion, Payload, Platform,
+    PullProgress, RebootMode, Service, ServiceAction, ServiceRecord, Tail,
 };
 pub use nodes::Node;
 pub use options::{BasicAuth, Fingerprint, Options, Security, SystemRoots};

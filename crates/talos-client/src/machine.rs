@@ -2,6 +2,7 @@
 
 mod bytes;
 mod configuration;
+mod credentials;
 mod events;
 mod images;
 mod kubeconfig;
@@ -12,6 +13,7 @@ mod version;
 
 pub use bytes::{ByteStream, LogRequest, LogSource};
 pub use configuration::{Applied, ApplyMode, ApplyRequest};
+pub use credentials::ClientConfiguration;
 pub use events::{Event, EventStream, Events, Payload, Tail};
 pub use images::{Image, ImageScope, LayerStatus, PullProgress};
 pub use power::RebootMode;

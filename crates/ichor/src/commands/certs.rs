@@ -4,7 +4,9 @@ mod check;
 mod gather;
 pub(crate) mod inspect;
 mod list;
+pub(crate) mod renew;
 mod report;
+pub(crate) mod rotate_ca;
 mod show;
 
 use crate::error::{Error, Outcome};
@@ -22,7 +24,9 @@ enum Command {
     Check(check::Args),
     Inspect(inspect::Args),
     List(list::Args),
+    Renew(renew::Args),
     Report(report::Args),
+    RotateCa(rotate_ca::Args),
 }
 
 /// Runs the verb.
@@ -31,6 +35,8 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
         Command::Check(args) => check::run(&args, session),
         Command::Inspect(args) => inspect::run(&args, session),
         Command::List(args) => list::run(&args, session),
+        Command::Renew(args) => renew::run(args, session),
         Command::Report(args) => report::run(&args, session),
+        Command::RotateCa(args) => rotate_ca::run(&args, session),
     }
 }

@@ -113,7 +113,7 @@ fn destination(args: &Args, session: &Session) -> Result<PathBuf, Error> {
 }
 
 /// Returns the one file that `KUBECONFIG` names, or else the one in the home folder.
-fn usual_file(session: &Session) -> Result<PathBuf, Error> {
+pub(crate) fn usual_file(session: &Session) -> Result<PathBuf, Error> {
     if let Some(list) = session.env.path("KUBECONFIG") {
         let files: Vec<PathBuf> = std::env::split_paths(&list)
             .filter(|path| !path.as_os_str().is_empty())

@@ -42,7 +42,7 @@ impl From<talos_config::talosconfig::Error> for Error {
     }
 }
 
-fn code_of(error: &talos_client::Error) -> Code {
+pub(super) fn code_of(error: &talos_client::Error) -> Code {
     if matches!(error, talos_client::Error::SideroV1 { .. }) {
         return Code::Unimplemented;
     }
