@@ -273,7 +273,11 @@ impl Certificate {
             signature_parameters: parameters
                 .map(|parameters| parameters.data.to_vec())
                 .unwrap_or_default(),
-            signature: parsed.signature_value.data.to_vec(),
+            // A signature is of whole bytes; one that says otherwise verifies nothing.
+            signature: match parsed.signature_value.unused_bits {
+                0 => parsed.signature_value.data.to_vec(),
+                _ => Vec::new(),
+            },
             public_key_info: key.raw.to_vec(),
             public_key: key.subject_public_key.data.to_vec(),
             extensions: Extensions::read(&parsed),

@@ -1,5 +1,7 @@
 use std::slice::from_ref;
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::issue::{self, Extension, Template};
 use crate::{Algorithm, Authority, LeafRequest, LeafUsage, PrivateKey, corpus, covers};
@@ -340,4 +342,32 @@ fn findings_are_serialized_with_stable_words() {
          \"message\":\"172.30.0.11 is not in subjectAltName\",\
          \"setting\":\"cluster.apiServer.certSANs\"}]"
     );
+}
+
+proptest! {
+    /// Whatever is damaged, judging ends, soon and without a panic, and what is forged is refused.
+    #[test]
+    fn damaged_certificates_are_judged(
+        changes in proptest::collection::vec((0usize..1_000, 1u8..), 1..6),
+        asked in "[a-z0-9.*:-]{1,30}",
+    ) {
+        let sound = corpus::certificate("talos-apid-controlplane");
+        let mut der = sound.der().to_vec();
+        let length = der.len();
+        for (at, change) in changes {
+            der[at % length] ^= change;
+        }
+        let Ok(damaged) = Certificate::from_der(&der) else { return Ok(()) };
+        let expected = Expectation {
+            names: Name::parse(&asked).into_iter().collect(),
+            role: Role::Server,
+            authorities: corpus::chain("talos-ca"),
+            ..Expectation::default()
+        };
+        let start = std::time::Instant::now();
+        let chain = [damaged.clone(), damaged.clone(), sound.clone(), damaged.clone()];
+        let findings = judge(&chain, &expected, corpus::noon());
+        prop_assert!(start.elapsed() < std::time::Duration::from_secs(5));
+        prop_assert!(damaged == sound || findings.iter().any(|finding| finding.code.refuses()));
+    }
 }
