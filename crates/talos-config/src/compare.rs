@@ -91,16 +91,23 @@ pub fn streams(a: &Stream, b: &Stream, schema: Schema) -> Vec<Change> {
     changes::all(a, b, schema)
 }
 
-/// Parses both texts and says which one is at fault: it is not YAML, no configuration, or says something twice.
+/// Parses a text that is to be compared.
+///
+/// # Errors
+///
+/// [`Error::Syntax`] for a text that is not YAML, [`Error::UnknownDocument`] for one that is no configuration,
+/// [`Error::DocumentTwice`] for one that says something twice.
+pub fn parse(text: &str) -> Result<Stream, Error> {
+    let stream = Stream::parse(text)?;
+    refuse_others(&stream)?;
+    refuse_doubles(&stream)?;
+    Ok(stream)
+}
+
+/// Parses both texts and says which one is at fault.
 fn parse_both(a: &str, b: &str) -> Result<(Stream, Stream), Error> {
-    let parsed = |text: &str| {
-        let stream = Stream::parse(text)?;
-        refuse_others(&stream)?;
-        refuse_doubles(&stream)?;
-        Ok(stream)
-    };
     let side = |text: &str, name: &'static str| {
-        parsed(text).map_err(|source| Error::Side {
+        parse(text).map_err(|source| Error::Side {
             side: name,
             source: Box::new(source),
         })

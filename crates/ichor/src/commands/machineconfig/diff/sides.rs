@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use talos_config::compare;
 use talos_config::yaml::Stream;
 
 use crate::commands::patch::change::Current;
@@ -21,7 +22,7 @@ pub(super) struct Side {
 impl Side {
     /// Parses the text; what is wrong with it is said with its name and line.
     pub(super) fn parse(&self) -> Result<Stream, Error> {
-        Stream::parse(&self.text).map_err(|error| self.fault(&error))
+        compare::parse(&self.text).map_err(|error| self.fault(&error))
     }
 
     /// Makes the error for a text that cannot be used.
