@@ -3,5 +3,10 @@
 mod cluster;
 mod command;
 pub(crate) mod corpus;
+mod fix;
+mod metrics;
 mod page;
 mod probe;
+mod renew;
+mod rotate;
+mod users;

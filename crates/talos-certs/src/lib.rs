@@ -15,6 +15,7 @@ mod error;
 mod evidence;
 mod facts;
 mod files;
+mod fix;
 mod handshake;
 mod inventory;
 mod kubernetes;
@@ -36,6 +37,10 @@ pub use evidence::{
     TrustSeen, WantedNames,
 };
 pub use files::{FileContents, FileKind, FileProblem, Reference, read_file};
+pub use fix::{
+    FixAccess, FixChange, FixConfig, FixError, FixEvent, FixOptions, FixPlan, FixReport, FixState,
+    FixStop, FixTiming, FixedNode, NodeFix, NotFixable, VerifiedName, fix, plan_fix,
+};
 pub use handshake::{Handshake, verified_handshake};
 pub use inventory::{
     Inventory, InventorySource, IssuedBy, Listed, ListedPlace, ListedRequest, Renewal, Validity,

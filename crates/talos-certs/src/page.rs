@@ -7,12 +7,12 @@ mod timeline;
 use jiff::Timestamp;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::Report;
+use crate::{Inventory, Report};
 
 const STYLE: &str = include_str!("page/style.css");
 
-/// Writes a report as a self-contained HTML page; `now` is the moment that the report was made at.
-pub fn page(report: &Report, now: Timestamp) -> String {
+/// Writes a report and the inventory beside it as a self-contained HTML page; `now` is the moment that the report was made at.
+pub fn page(report: &Report, inventory: &Inventory, now: Timestamp) -> String {
     let title = match &report.endpoint {
         Some(endpoint) => format!("Certificates of {}", endpoint.url),
         None => "Certificates".to_owned(),
@@ -45,7 +45,7 @@ pub fn page(report: &Report, now: Timestamp) -> String {
                 }
                 main {
                     (findings::section(report))
-                    (timeline::section(report, now))
+                    (timeline::section(inventory, now))
                     (matrix::section(report))
                     (not_checked(report))
                 }

@@ -327,10 +327,13 @@ async fn wrong_arguments_are_named() {
         "neither a DNS name nor an IP address",
     );
     wrong(
-        &["--expect", "etcd=lb.example"],
-        "neither apid nor kube-apiserver",
+        &["--expect", "nothing=lb.example"],
+        "`nothing` is no kind of server",
     );
-    wrong(&["--server", "etcd"], "neither apid nor kube-apiserver");
+    wrong(
+        &["--server", "nothing"],
+        "apid, trustd, kube-apiserver, kubelet, etcd, etcd-peer, kubeprism",
+    );
     wrong(&["--warn-within", "soon"], "soon");
     wrong(&["--k8s-endpoint", "http://lb.example"], "--k8s-endpoint");
     wrong(&["--kubeconfig", "missing"], "missing");

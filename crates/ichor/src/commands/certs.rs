@@ -1,6 +1,7 @@
 //! `ichor certs`: the certificates of a cluster.
 
 mod check;
+pub(crate) mod fix;
 mod gather;
 pub(crate) mod inspect;
 mod list;
@@ -22,6 +23,7 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     Check(check::Args),
+    Fix(fix::Args),
     Inspect(inspect::Args),
     List(list::Args),
     Renew(renew::Args),
@@ -33,6 +35,7 @@ enum Command {
 pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
     match args.command {
         Command::Check(args) => check::run(&args, session),
+        Command::Fix(args) => fix::run(&args, session),
         Command::Inspect(args) => inspect::run(&args, session),
         Command::List(args) => list::run(&args, session),
         Command::Renew(args) => renew::run(args, session),

@@ -28,6 +28,7 @@ const SCHEMAS: &[(&str, Make)] = &[
     ("apply-config", of::<Report<change::Change>>),
     ("bootstrap", of::<Report<bootstrap::Bootstrapped>>),
     ("certs check", of::<talos_certs::Report>),
+    ("certs fix", of::<certs::fix::Fixed>),
     ("certs inspect", of::<certs::inspect::Inspected>),
     ("certs list", of::<talos_certs::Inventory>),
     ("certs renew kubeconfig", of::<certs::renew::Document>),

@@ -16,6 +16,8 @@ pub(super) const RENEW_CLIENT: &str = "nobody renews it: get a new one with `ich
      the cluster's secrets";
 pub(super) const ROLE: &str =
     "get a certificate with the role it takes, such as os:reader to look and os:admin to change";
+pub(super) const MAINTENANCE: &str = "the node is in maintenance mode: it has no configuration yet, or lost it; talk to it with \
+     --insecure, and give it one with `ichor apply-config --insecure -f FILE`";
 pub(super) const UPDATE_TRUST: &str = "the authority was rotated, or the file belongs to another cluster: get a new file \
      with `ichor certs renew`, or from an administrator";
 pub(super) const MIXED_UP_TRUST: &str =
@@ -68,10 +70,6 @@ pub(super) fn of_server(kind: ServerKind, code: FindingCode) -> Option<&'static 
         }
         (FindingCode::WrongAuthority, _) => Some(
             "authorities were mixed up: machine.ca signs for Talos, cluster.ca for Kubernetes, cluster.etcd.ca for etcd",
-        ),
-        (FindingCode::SelfSigned, ServerKind::Apid) => Some(
-            "a node in maintenance mode presents a certificate of its own: it has no configuration yet, or lost it; \
-             talk to it with --insecure",
         ),
         (FindingCode::AuthorityExpired, _) => Some("rotate the certificate authority"),
         _ => None,

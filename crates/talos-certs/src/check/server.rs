@@ -2,7 +2,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 use talos_pki::{
-    Certificate, Expectation, Finding, KnownAuthority, Name, Role, covered_by, judge, unexpected,
+    Certificate, Expectation, Finding, FindingCode, KnownAuthority, Name, Role, covered_by, judge,
+    unexpected,
 };
 
 use super::names::{expected_names, is_kubernetes};
@@ -16,9 +17,12 @@ pub(super) const TALOS_CA: &str = "Talos CA";
 pub(super) const KUBERNETES_CA: &str = "Kubernetes CA";
 pub(super) const ETCD_CA: &str = "etcd CA";
 
+/// Common name of what apid presents in maintenance mode.
+const MAINTENANCE: &str = "maintenance-service.talos.dev";
+
 impl Evidence {
     /// Returns the authorities that should have issued what servers of a kind present.
-    pub(super) fn authorities(&self, kind: ServerKind) -> &[Certificate] {
+    pub(crate) fn authorities(&self, kind: ServerKind) -> &[Certificate] {
         match kind {
             ServerKind::Apid | ServerKind::Trustd => &self.talos_authorities,
             ServerKind::KubeApiserver | ServerKind::KubePrism => &self.kubernetes_authorities,
@@ -139,7 +143,16 @@ impl Case<'_> {
     fn problem(&self, finding: &Finding) -> Problem {
         let kind = self.seen.kind;
         let Some(name) = &finding.name else {
-            return problem(finding, advice::of_server(kind, finding.code));
+            let is_issuer = matches!(
+                finding.code,
+                FindingCode::UnknownAuthority | FindingCode::SelfSigned
+            );
+            let leaf = self.seen.chain.first().and_then(Certificate::common_name);
+            let advice = match is_issuer && leaf == Some(MAINTENANCE) {
+                true => Some(advice::MAINTENANCE),
+                false => advice::of_server(kind, finding.code),
+            };
+            return problem(finding, advice);
         };
         if self.asked_for(name).is_some() {
             return problem(finding, Some(advice::ALREADY_SET));

@@ -1,6 +1,6 @@
 use super::*;
 use crate::report::{CertificateSummary, Fix, NameSource, NameVerdict, Problem, Server};
-use crate::{ServerKind, Source};
+use crate::{InventorySource, Listed, ListedPlace, Renewal, ServerKind, Source, Validity};
 
 fn report() -> Report {
     let verdict = |name: &str, covered: bool| NameVerdict {
@@ -50,8 +50,40 @@ fn report() -> Report {
     }
 }
 
+/// One certificate that ends in twelve hours.
+fn inventory() -> Inventory {
+    let place = |node: &str| ListedPlace {
+        node: Some(node.to_owned()),
+        source: InventorySource::Servers,
+        purpose: "apid".to_owned(),
+        place: "10.5.0.2:50000".to_owned(),
+        connection: None,
+    };
+    Inventory {
+        time: String::new(),
+        certificates: vec![Listed {
+            purpose: "apid".to_owned(),
+            certificate: report().servers[0].certificate.clone(),
+            authority: false,
+            places: vec![place("10.5.0.2"), place("10.5.0.3")],
+            issued_by: None,
+            validity: Validity::Valid,
+            seconds_left: 43_200,
+            renewal: Renewal {
+                by: "Talos".to_owned(),
+                at: None,
+                note: None,
+            },
+        }],
+        requests: Vec::new(),
+        not_checked: Vec::new(),
+        incomplete: false,
+    }
+}
+
 fn written() -> String {
-    page(&report(), "2026-11-30T12:00:00Z".parse().unwrap())
+    let now = "2026-11-30T12:00:00Z".parse().unwrap();
+    page(&report(), &inventory(), now)
 }
 
 #[test]
@@ -92,4 +124,14 @@ fn shared_names_are_columns_and_own_names_stand_with_their_server() {
     assert_eq!(page.matches(r#"<th scope="col">10.5.0.2</th>"#).count(), 0);
     assert!(page.contains("\u{2713} 10.5.0.2"));
     assert!(page.contains("\u{2717} missing"));
+}
+
+#[test]
+fn the_time_that_is_left_stands_beside_who_renews_it() {
+    let page = written();
+    assert!(page.contains("<td>12 h</td><td>Talos</td>"), "{page}");
+    assert!(
+        page.contains("10.5.0.2 10.5.0.2:50000 and 1 more"),
+        "{page}"
+    );
 }

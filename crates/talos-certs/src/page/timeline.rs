@@ -4,8 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use maud::{Markup, html};
 
 use super::moment;
-use crate::Report;
-use crate::report::CertificateSummary;
+use crate::{Inventory, Listed, ListedPlace};
 
 const HOUR: f64 = 3600.0;
 /// The scale's last point: ten years, the life of an authority.
@@ -21,22 +20,14 @@ const MARKS: [(&str, f64); 6] = [
 ];
 
 /// One certificate on the scale.
-struct Bar<'report> {
-    place: String,
-    certificate: &'report CertificateSummary,
+struct Bar<'inventory> {
+    listed: &'inventory Listed,
     start: Timestamp,
     end: Timestamp,
 }
 
-pub(super) fn section(report: &Report, now: Timestamp) -> Markup {
-    let servers = report.servers.iter().map(|server| {
-        let place = format!("{} {}", server.node, server.kind.as_str());
-        (place, &server.certificate)
-    });
-    let clients = report.clients.iter();
-    let clients = clients.map(|client| (client.place.clone(), &client.certificate));
-    let mut bars: Vec<Bar<'_>> = servers.chain(clients).filter_map(bar).collect();
-    bars.sort_by(|one, other| (one.end, &one.place).cmp(&(other.end, &other.place)));
+pub(super) fn section(inventory: &Inventory, now: Timestamp) -> Markup {
+    let bars: Vec<Bar<'_>> = inventory.certificates.iter().filter_map(bar).collect();
     html! {
         section #timeline aria-labelledby="timeline-title" {
             h2 #timeline-title { "Expiry" }
@@ -45,10 +36,11 @@ pub(super) fn section(report: &Report, now: Timestamp) -> Markup {
                     table.timeline {
                         thead {
                             tr {
+                                th scope="col" { "Certificate" }
                                 th scope="col" { "Where" }
-                                th scope="col" { "Subject" }
                                 th scope="col" { "Ends" }
                                 th scope="col" { "Left" }
+                                th scope="col" { "Renewed by" }
                                 th.scale scope="col" { (scale()) }
                             }
                         }
@@ -60,12 +52,11 @@ pub(super) fn section(report: &Report, now: Timestamp) -> Markup {
     }
 }
 
-fn bar((place, certificate): (String, &CertificateSummary)) -> Option<Bar<'_>> {
+fn bar(listed: &Listed) -> Option<Bar<'_>> {
     Some(Bar {
-        place,
-        start: certificate.not_before.parse().ok()?,
-        end: certificate.not_after.parse().ok()?,
-        certificate,
+        listed,
+        start: listed.certificate.not_before.parse().ok()?,
+        end: listed.certificate.not_after.parse().ok()?,
     })
 }
 
@@ -84,10 +75,11 @@ fn row(bar: &Bar<'_>, now: Timestamp) -> Markup {
     let state = state(bar, now);
     html! {
         tr class=(state) {
-            th scope="row" { (bar.place) }
-            td { (bar.certificate.subject) }
+            th scope="row" title=(bar.listed.certificate.subject) { (bar.listed.purpose) }
+            td { (places(&bar.listed.places)) }
             td { time datetime=(bar.end) { (moment(bar.end)) } }
             td { (words(left)) }
+            td title=[bar.listed.renewal.note.as_ref()] { (bar.listed.renewal.by) }
             td.scale {
                 svg aria-hidden="true" {
                     @for (_, hours) in MARKS {
@@ -95,6 +87,25 @@ fn row(bar: &Bar<'_>, now: Timestamp) -> Markup {
                     }
                     rect x="0" y="3" height="10" rx="2" width=(percent(left.as_secs_f64() / HOUR)) {}
                 }
+            }
+        }
+    }
+}
+
+/// Names the first place of a certificate and counts the others, which stand in its title.
+fn places(places: &[ListedPlace]) -> Markup {
+    let named: Vec<String> = places
+        .iter()
+        .map(|place| match &place.node {
+            Some(node) => format!("{node} {}", place.place),
+            None => place.place.clone(),
+        })
+        .collect();
+    html! {
+        @if let Some((first, others)) = named.split_first() {
+            span title=(named.join("\n")) {
+                (first)
+                @if !others.is_empty() { " and " (others.len()) " more" }
             }
         }
     }

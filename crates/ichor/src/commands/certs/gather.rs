@@ -48,7 +48,7 @@ pub(super) struct GatherArgs {
 /// Everything that is needed to look, once or many times.
 pub(super) struct Gatherer {
     client: Result<Client, talos_client::Error>,
-    collecting: CollectOptions,
+    pub(super) collecting: CollectOptions,
     checking: CheckOptions,
 }
 
@@ -230,6 +230,7 @@ mod tests {
             let read = expected_name(text).ok();
             let expected = expected.map(|(kind, name)| ExpectedName {
                 kind,
+                node: None,
                 name: Name::parse(name).unwrap(),
             });
             assert_eq!(read, expected, "{text}");

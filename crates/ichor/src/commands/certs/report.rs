@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use talos_certs::page;
+use talos_certs::{list, page};
 
 use super::gather::{GatherArgs, Gatherer};
 use crate::error::{Error, Outcome};
@@ -28,7 +28,8 @@ pub(super) fn run(args: &Args, session: &mut Session) -> Result<Outcome, Error> 
     let judged = session
         .runtime()?
         .run(async { Ok(gatherer.judge().await) })?;
-    let page = page(&judged.report, judged.at);
+    let inventory = list(&judged.evidence, judged.at);
+    let page = page(&judged.report, &inventory, judged.at);
     if args.html.as_os_str() == "-" {
         session.output.text(&page)?;
     } else {

@@ -33,6 +33,12 @@ pub(super) fn report(output: &mut Output, report: &Report, now: Timestamp) -> Re
         output.line("")?;
         output.line("No findings.")?;
     }
+    not_checked(output, report);
+    Ok(())
+}
+
+/// Warns of what could not be looked at.
+pub(super) fn not_checked(output: &mut Output, report: &Report) {
     for left_out in &report.not_checked {
         let server = left_out.kind.map(|kind| format!(" {}", kind.as_str()));
         let server = server.unwrap_or_default();
@@ -41,7 +47,6 @@ pub(super) fn report(output: &mut Output, report: &Report, now: Timestamp) -> Re
             left_out.node, left_out.why
         ));
     }
-    Ok(())
 }
 
 fn certificates(output: &mut Output, report: &Report, now: Timestamp) -> Result<(), Error> {

@@ -71,7 +71,7 @@ impl Current {
     }
 
     /// Returns whether a configuration was tried or staged and is not both active and persistent yet.
-    fn is_pending(&self) -> bool {
+    pub(crate) fn is_pending(&self) -> bool {
         match (&self.active, &self.persistent) {
             (Some(active), Some(persistent)) => !is_same(&active.text, &persistent.text)
                 // What cannot be read is the same only if it is so letter by letter.

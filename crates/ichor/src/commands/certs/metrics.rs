@@ -1,0 +1,48 @@
+//! `ichor certs metrics`: expiry, findings and failures for Prometheus.
+
+use super::export::{ExportArgs, Exporter};
+use super::gather::{GatherArgs, Gatherer};
+use crate::error::{Error, Outcome};
+use crate::session::Session;
+use crate::values;
+
+/// Write expiry, findings and failures as metrics for Prometheus
+///
+/// Looks once and prints the metrics, or writes them with --textfile. With --listen it goes on: it looks again and again,
+/// and serves what it saw last. Times are absolute. Findings are metrics here and do not change the exit code.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    export: ExportArgs,
+    /// Time between two looks with --listen
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = values::duration)]
+    interval: std::time::Duration,
+    #[command(flatten)]
+    gather: GatherArgs,
+}
+
+/// Runs the verb.
+pub(super) fn run(args: &Args, session: &mut Session) -> Result<Outcome, Error> {
+    let gatherer = Gatherer::new(&args.gather, session)?;
+    let runtime = session.runtime()?;
+    let output = &mut session.output;
+    runtime.run(async {
+        let mut exporter = Exporter::start(&args.export, output).await?;
+        loop {
+            let judged = gatherer.judge().await;
+            let published = exporter.publish(&judged);
+            if args.export.listen.is_none() {
+                let (text, _) = published?;
+                if args.export.textfile.is_none() {
+                    output.text(&text)?;
+                }
+                return Ok(Outcome::Done);
+            }
+            // What is served is right all the same.
+            if let Err(error) = published {
+                output.error(&error);
+            }
+            tokio::time::sleep(args.interval).await;
+        }
+    })
+}
