@@ -34,6 +34,7 @@ const SCHEMAS: &[(&str, Make)] = &[
     ("certs renew kubeconfig", of::<certs::renew::Document>),
     ("certs renew talosconfig", of::<certs::renew::Document>),
     ("certs rotate-ca", of::<certs::rotate_ca::Document>),
+    ("certs watch ndjson", of::<certs::watch::Event>),
     ("config contexts", of::<config::Contexts>),
     ("config info", of::<config::Info>),
     ("config merge", of::<config::Changed>),
