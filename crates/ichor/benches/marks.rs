@@ -228,7 +228,8 @@ fn thousand_nodes() -> Result<Vec<Figure>> {
     if answers != 1000 {
         return Err(format!("{answers} of 1,000 nodes answered").into());
     }
-    Ok(vec![
+    let certificates = thousand_certificates(&simulator, folder.path())?;
+    let mut figures = vec![
         Figure::at_most(
             "get mc from 1,000 nodes: time",
             "s",
@@ -241,6 +242,72 @@ fn thousand_nodes() -> Result<Vec<Figure>> {
             megabytes(run.memory),
             150.0,
         ),
+    ];
+    figures.extend(certificates);
+    Ok(figures)
+}
+
+/// The certificates of 1,000 servers, judged; beside it the loop that people write in a shell, which judges nothing.
+fn thousand_certificates(simulator: &Simulator, folder: &Path) -> Result<Vec<Figure>> {
+    let endpoints = simulator.list("talos");
+    let args = [
+        "--talosconfig",
+        &folder.join("talosconfig").display().to_string(),
+        "--endpoints",
+        &endpoints.join(","),
+        "--nodes",
+        &simulator.list("node").join(","),
+        "certs",
+        "check",
+        "--server",
+        "apid",
+        "-o",
+        "json",
+    ]
+    .map(str::to_owned);
+    let run = run(&args, folder)?;
+    let report = fs::read_to_string(folder.join("output"))?;
+    let report: serde_json::Value = serde_json::from_str(&report)?;
+    let judged = report["servers"].as_array().map_or(0, Vec::len);
+    if judged != 1000 {
+        return Err(format!("{judged} of 1,000 servers were judged").into());
+    }
+    let servers = folder.join("servers");
+    fs::write(&servers, endpoints.join("\n") + "\n")?;
+    let start = Instant::now();
+    let looped = Command::new("sh")
+        .arg("-c")
+        .arg(
+            "while read -r at; do openssl s_client -connect \"$at\" </dev/null 2>/dev/null | \
+             openssl x509 -noout -enddate -ext subjectAltName; done <\"$0\" | grep -c notAfter",
+        )
+        .arg(&servers)
+        .output()?;
+    let seen = String::from_utf8_lossy(&looped.stdout).trim().to_owned();
+    if seen != "1000" {
+        return Err(format!("openssl saw {seen} of 1,000 certificates").into());
+    }
+    let openssl = start.elapsed();
+    Ok(vec![
+        Figure::at_most(
+            "certs check of 1,000 servers: time",
+            "s",
+            run.time.as_secs_f64(),
+            3.0,
+        ),
+        Figure::at_most(
+            "certs check of 1,000 servers: memory",
+            "MB",
+            megabytes(run.memory),
+            200.0,
+        ),
+        Figure {
+            name: "the same with openssl s_client in a loop: slower",
+            unit: "times",
+            measured: openssl.as_secs_f64() / run.time.as_secs_f64(),
+            mark: 5.0,
+            more_is_better: true,
+        },
     ])
 }
 
