@@ -5,6 +5,8 @@ mod command;
 pub(crate) mod corpus;
 mod fix;
 mod metrics;
+mod inspect;
+mod list;
 mod page;
 mod probe;
 mod renew;

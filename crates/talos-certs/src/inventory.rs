@@ -284,7 +284,12 @@ fn place(used: &Use<'_>) -> ListedPlace {
             place: match (&seen.address, seen.source) {
                 (Some(address), _) => address.clone(),
                 (None, Source::Served) => "served".to_owned(),
-                (None, Source::Resource) => "the node's resources".to_owned(),
+                (None, Source::Resource) => match &seen.connection {
+                    Some(Outcome::Failed(failure)) => {
+                        format!("the node's resources; the server was not seen: {failure}")
+                    }
+                    _ => "the node's resources".to_owned(),
+                },
             },
             connection: seen.connection.clone(),
         },

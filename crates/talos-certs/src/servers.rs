@@ -205,13 +205,16 @@ async fn look_at<'node>(
         (None, Some(host)) => Some(dial(kind, host, own_port(kind), None, options).await),
         (None, None) => None,
     };
-    let failure = match dialled.map(|dialled| dialled.seen(kind, &node.name)) {
+    let (failure, connection) = match dialled.map(|dialled| dialled.seen(kind, &node.name)) {
         Some(Ok(seen)) => return Ok(Seen { reached_as, ..seen }),
-        Some(Err(failure)) => failure.to_string(),
+        Some(Err(failure)) => (failure.to_string(), Some(Outcome::Failed(failure))),
         None if kind == ServerKind::KubePrism => {
-            "it listens on the node's loopback only".to_owned()
+            ("it listens on the node's loopback only".to_owned(), None)
         }
-        None => "it has no address that can be dialled from here".to_owned(),
+        None => (
+            "it has no address that can be dialled from here".to_owned(),
+            None,
+        ),
     };
     let Held { chain, refusal } = node.reading.held(kind);
     if chain.is_empty() {
@@ -224,7 +227,7 @@ async fn look_at<'node>(
         kind,
         source: Source::Resource,
         address: None,
-        connection: None,
+        connection,
         chain: chain.clone(),
         reached_as,
     })
