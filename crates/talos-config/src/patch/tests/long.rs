@@ -124,3 +124,43 @@ fn pairing_a_long_list_does_what_pairing_its_elements_one_by_one_does() {
         }
     }
 }
+
+#[test]
+fn time_does_not_grow_with_the_square_of_what_is_deleted_or_paired() {
+    const COUNT: usize = 10_000;
+    let lines = |line: &dyn Fn(usize) -> String| (0..COUNT).map(line).collect::<String>();
+    let interfaces = "machine:\n  network:\n    interfaces:\n";
+    let start = std::time::Instant::now();
+    for (head, there, patch, left) in [
+        (
+            "machine:\n  sysctls:\n",
+            lines(&|at| format!("    k{at}: v\n")),
+            lines(&|at| format!("    k{at}: {{$patch: delete}}\n")),
+            0,
+        ),
+        (
+            "machine:\n  files:\n",
+            lines(&|at| format!("    - path: /f{at}\n")),
+            lines(&|at| format!("    - {{path: /f{at}, $patch: delete}}\n")),
+            0,
+        ),
+        (
+            &format!("{interfaces}    - interface: eth0\n      vlans:\n"),
+            lines(&|at| format!("        - vlanId: {}\n", at % 4094 + 1)),
+            lines(&|at| format!("        - {{vlanId: {}, mtu: 1}}\n", at % 4094 + 1)),
+            4094,
+        ),
+        (
+            interfaces,
+            lines(&|at| format!("    - deviceSelector: {{busPath: b{at}}}\n")),
+            lines(&|at| format!("    - {{deviceSelector: {{busPath: b{at}}}, mtu: 1}}\n")),
+            COUNT,
+        ),
+    ] {
+        let patch = format!("{head}{patch}");
+        let made = patched(&format!("{head}{there}"), &[&patch], "1.13").unwrap();
+        assert_eq!(made.text.matches("mtu: 1").count(), left, "{head}");
+    }
+    // Takes seconds without optimization, and took minutes.
+    assert!(start.elapsed().as_secs() < 60, "{:?}", start.elapsed());
+}
