@@ -183,7 +183,10 @@ pub async fn collect(
         }
         add(&mut evidence.etcd_authorities, etcd_authorities);
         add(&mut evidence.talos_accepted, talos_authorities.clone());
-        add(&mut evidence.kubernetes_accepted, kubernetes_authorities.clone());
+        add(
+            &mut evidence.kubernetes_accepted,
+            kubernetes_authorities.clone(),
+        );
         if options.talos_authorities.is_empty() {
             add(&mut evidence.talos_authorities, talos_authorities);
         }
@@ -196,13 +199,19 @@ pub async fn collect(
 
 /// Lists the authorities that the files trust which were given.
 fn trusted(options: &CollectOptions) -> Vec<TrustSeen> {
-    let talos = options.talos_client.as_ref().map(|(place, _)| place.clone());
+    let talos = options
+        .talos_client
+        .as_ref()
+        .map(|(place, _)| place.clone());
     let talos = talos.unwrap_or_else(|| "talosconfig".to_owned());
-    let talos = options.talos_authorities.iter().map(|certificate| TrustSeen {
-        place: talos.clone(),
-        kind: ServerKind::Apid,
-        certificate: certificate.clone(),
-    });
+    let talos = options
+        .talos_authorities
+        .iter()
+        .map(|certificate| TrustSeen {
+            place: talos.clone(),
+            kind: ServerKind::Apid,
+            certificate: certificate.clone(),
+        });
     let kubernetes = options.kubernetes.authorities.iter();
     let kubernetes = kubernetes.map(|certificate| TrustSeen {
         place: "kubeconfig".to_owned(),
