@@ -8,3 +8,5 @@ mod list;
 mod metrics;
 mod page;
 mod probe;
+mod renew;
+mod rotate;

@@ -106,7 +106,9 @@ impl Common {
         session.output.learn_secrets_of(&text);
         let read = Secrets::read_with_warnings(&text).map_err(|error| {
             let message = format!("{} cannot be used", path.display());
-            Error::of(Code::Invalid, &error).context(message)
+            let made = Error::of(Code::Invalid, &error).context(message);
+            let problems = error.problems().iter();
+            problems.fold(made, |made, problem| made.cause(problem.to_string()))
         })?;
         for warning in &read.warnings {
             let warning = format!("{}: {warning}", path.display());
