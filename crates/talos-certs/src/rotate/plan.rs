@@ -235,3 +235,145 @@ fn steps(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use jiff::Timestamp;
+    use talos_pki::{Authority, AuthorityKind};
+
+    use super::*;
+
+    fn authority() -> Authority {
+        let now: Timestamp = "2026-11-30T00:00:00Z".parse().unwrap();
+        Authority::generate(AuthorityKind::Talos, now).unwrap()
+    }
+
+    fn node(name: &str, machine: &str, issuing: &Authority, accepted: &[&Authority]) -> RotateNode {
+        let crt = |one: &Authority| STANDARD.encode(one.certificate().pem());
+        let list: String = accepted
+            .iter()
+            .map(|one| format!("\n    - crt: {}", crt(one)))
+            .collect();
+        let list = if list.is_empty() { " []" } else { &list };
+        RotateNode {
+            name: name.to_owned(),
+            is_control_plane: machine == "controlplane",
+            config: format!(
+                "machine:\n  type: {machine}\n  ca: {{crt: {}}}\n  acceptedCAs:{list}\n",
+                crt(issuing)
+            ),
+            pending: false,
+        }
+    }
+
+    fn planned(nodes: Vec<RotateNode>, rotation: Option<&Rotation>) -> RotatePlan {
+        let facts = RotateFacts {
+            nodes,
+            left_out: Vec::new(),
+        };
+        plan_rotation(Rotated::Talos, &facts, rotation).unwrap()
+    }
+
+    /// One line a step: round, node, and a mark for what is done.
+    fn lines(plan: &RotatePlan) -> Vec<String> {
+        let line = |step: &RotateStep| {
+            let done = if step.done { " done" } else { "" };
+            let node = step.node.as_deref().unwrap_or("talosconfig");
+            format!("{:?} {node}{done}", step.round)
+        };
+        plan.steps.iter().map(line).collect()
+    }
+
+    #[test]
+    fn control_planes_come_first_in_each_round() {
+        let old = authority();
+        let nodes = vec![
+            node("w", "worker", &old, &[]),
+            node("c1", "controlplane", &old, &[]),
+            node("c2", "controlplane", &old, &[]),
+        ];
+        let plan = planned(nodes, None);
+        assert!(!plan.is_blocked() && !plan.resumed);
+        assert_eq!(
+            lines(&plan)[..5],
+            [
+                "AcceptNew c1",
+                "AcceptNew c2",
+                "AcceptNew w",
+                "AcceptNew talosconfig",
+                "IssueNew c1",
+            ]
+        );
+        assert_eq!(plan.steps.len(), 12);
+        assert_eq!(
+            plan.steps[4].settings,
+            ["machine.ca", "machine.acceptedCAs"]
+        );
+    }
+
+    #[test]
+    fn a_plan_shows_how_far_an_earlier_run_came() {
+        let (old, new) = (authority(), authority());
+        let rotation = Rotation {
+            authority: Rotated::Talos,
+            old: old.certificate().clone(),
+            new: new.clone(),
+            round: Round::IssueNew,
+            finished: false,
+        };
+        let nodes = vec![
+            node("c", "controlplane", &new, &[&old]),
+            node("w", "worker", &old, &[&new]),
+        ];
+        let plan = planned(nodes, Some(&rotation));
+        assert!(plan.resumed && !plan.is_blocked());
+        assert_eq!(
+            lines(&plan),
+            [
+                "AcceptNew c done",
+                "AcceptNew w done",
+                "AcceptNew talosconfig done",
+                "IssueNew c done",
+                "IssueNew w",
+                "IssueNew talosconfig",
+                "DropOld c",
+                "DropOld w",
+                "DropOld talosconfig",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_stands_in_the_way_is_told_together() {
+        let (old, other) = (authority(), authority());
+        let mut pending = node("c", "controlplane", &old, &[]);
+        pending.pending = true;
+        let facts = RotateFacts {
+            nodes: vec![pending, node("w", "worker", &other, &[])],
+            left_out: vec!["w-2".to_owned()],
+        };
+        let plan = plan_rotation(Rotated::Talos, &facts, None).unwrap();
+        assert_eq!(
+            plan.blocked,
+            [
+                "w-2 is a member of the cluster and not among the nodes: it would be cut off",
+                "c: a configuration is being tried or staged",
+                "w: it has another Talos CA than the first control plane node",
+            ]
+        );
+        let plan = planned(vec![node("w", "worker", &old, &[])], None);
+        assert!(plan.is_blocked());
+    }
+
+    #[test]
+    fn what_is_accepted_besides_is_told() {
+        let (old, friend) = (authority(), authority());
+        let plan = planned(vec![node("c", "controlplane", &old, &[&friend])], None);
+        assert_eq!(
+            plan.warnings,
+            ["c: 1 more accepted authorities stay accepted"]
+        );
+    }
+}
