@@ -4,7 +4,9 @@
 //! [`collect`] asks nodes and probes their servers; [`check`] judges what was collected and says, for each problem, the setting of the machine configuration and the patch
 //! that repair it.
 //!
-//! Deliberately absent: finding files, printing, and changing a cluster.
+//! [`rotate`] gives a running cluster other authorities, by a plan that a killed run goes on with.
+//!
+//! Deliberately absent: finding files and printing.
 //!
 //! Architecture invariant: the only place of the workspace that looks at an unverified chain is [`probe`].
 
