@@ -19,7 +19,7 @@ pub enum FixError {
         /// The node.
         node: String,
         /// Why.
-        source: talos_config::Error,
+        source: Box<talos_config::Error>,
     },
     /// A call of the node gave no answer, or a refusal.
     #[error("{what}")]
@@ -27,7 +27,7 @@ pub enum FixError {
         /// What was tried.
         what: &'static str,
         /// Why it failed.
-        source: talos_client::Error,
+        source: Box<talos_client::Error>,
     },
     /// The configuration is not the one that the plan was made from.
     #[error(

@@ -132,7 +132,7 @@ impl Reading<'_> {
             let at = line(&["names".into()]);
             return self.add(at, "`names` is missing or no list of names and addresses");
         };
-        if names.len() == 0 {
+        if names.is_empty() {
             self.add(line(&["names".into()]), "`names` is empty");
         }
         for at in 0..names.len() {

@@ -172,9 +172,9 @@ fn plan_node<'a>(
     config: &FixConfig,
     servers: impl Iterator<Item = &'a Server>,
 ) -> Result<Option<NodeFix>, FixError> {
-    let refused = |source| FixError::Patch {
+    let refused = |source: talos_config::Error| FixError::Patch {
         node: config.node.clone(),
-        source,
+        source: Box::new(source),
     };
     let parsed = MachineConfig::parse(&config.text).map_err(refused)?;
     let has_document = parsed.document("KubeAPIServerConfig").is_some();

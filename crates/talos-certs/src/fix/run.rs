@@ -186,7 +186,7 @@ async fn fix_node(
     let applied = node.apply_configuration(request).await;
     applied.map_err(|source| FixError::Call {
         what: "the configuration was not applied",
-        source,
+        source: Box::new(source),
     })?;
     fixed.applied = true;
     tell("waiting until the names are served".to_owned());
@@ -212,7 +212,7 @@ async fn still_the_same(plan: &NodeFix, node: &talos_client::Node) -> Result<(),
     let configs = node.machine_configs().await;
     let configs = configs.map_err(|source| FixError::Call {
         what: "the configuration cannot be read",
-        source,
+        source: Box::new(source),
     })?;
     let of = |id: &str| configs.iter().find(|config| config.id == id);
     let active = of(MachineConfig::ACTIVE);
