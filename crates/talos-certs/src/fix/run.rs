@@ -152,7 +152,7 @@ pub async fn fix(plan: &FixPlan, access: FixAccess<'_>, options: &FixOptions<'_>
         if !ended && !options.stop.is_requested() {
             fixed.state = FixState::Done;
             if let Err(error) = fix_node(node, access, options, &mut fixed).await {
-                fixed.error = Some(crate::facts::sentence(&error));
+                fixed.error = Some(in_words(&error));
                 fixed.state = FixState::Failed;
                 ended = true;
             }
@@ -160,6 +160,18 @@ pub async fn fix(plan: &FixPlan, access: FixAccess<'_>, options: &FixOptions<'_>
         report.nodes.push(fixed);
     }
     report
+}
+
+/// Joins an error, its causes, and what a node found wrong with the configuration.
+fn in_words(error: &FixError) -> String {
+    let mut text = crate::facts::sentence(error);
+    if let FixError::Call { source, .. } = error
+        && let talos_client::Error::Invalid { problems, .. } = source.as_ref()
+    {
+        text.push_str(": ");
+        text.push_str(&problems.join("; "));
+    }
+    text
 }
 
 async fn fix_node(
