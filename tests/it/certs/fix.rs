@@ -127,3 +127,31 @@ async fn nodes_are_to_be_named_and_what_is_on_trial_is_left_alone() {
     // Neither of them ended the trial.
     assert!(lab.cluster.nodes()[0].expire_trial());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_refuses_is_the_last_one_and_the_run_goes_on_later() {
+    let lab = Lab::start(two_control_planes()).await;
+    let apply = "/machine.MachineService/ApplyConfiguration";
+    let second = lab.cluster.nodes()[1].faults();
+    second.fail(apply, tonic::Code::InvalidArgument, "not today");
+    let expect = ["--expect", "lb.example", "-o", "json"];
+    let ran = fix(&lab, &expect);
+    assert_eq!(ran.code, Some(4), "{ran:?}");
+    let document = ran.json();
+    let nodes = document["result"]["nodes"].as_array().unwrap();
+    let states = nodes.iter().map(|node| node["state"].as_str().unwrap());
+    assert_eq!(
+        states.collect::<Vec<_>>(),
+        ["done", "failed", "not-started"]
+    );
+    assert_eq!(nodes[1]["applied"], false);
+    let why = nodes[1]["error"].as_str().unwrap();
+    assert!(why.contains("not today"), "{why}");
+    second.restore(apply);
+    let ran = fix(&lab, &expect);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let document = ran.json();
+    let nodes = document["plan"]["nodes"].as_array().unwrap();
+    let left = nodes.iter().map(|node| node["node"].as_str().unwrap());
+    assert_eq!(left.collect::<Vec<_>>(), lab.nodes[1..]);
+}
