@@ -30,7 +30,7 @@ pub struct CheckOptions {
 /// A name by which servers are to be reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpectedName {
-    /// Kind of server; all kinds when absent.
+    /// Kind of server; those that people and load balancers go to, which are apid and kube-apiserver, when absent.
     pub kind: Option<ServerKind>,
     /// Node as the user named it, or the address that was dialled; all servers of the kind when absent.
     pub node: Option<String>,
@@ -42,8 +42,14 @@ impl ExpectedName {
     /// Tells whether the name is expected of a server.
     fn is_of(&self, seen: &Seen) -> bool {
         let node = self.node.as_ref();
-        self.kind.is_none_or(|kind| kind == seen.kind)
-            && node.is_none_or(|node| *node == seen.node || Some(node) == seen.address.as_ref())
+        let is_kind = match self.kind {
+            Some(kind) => kind == seen.kind,
+            None => matches!(
+                seen.kind,
+                ServerKind::Apid | ServerKind::KubeApiserver | ServerKind::Other
+            ),
+        };
+        is_kind && node.is_none_or(|node| *node == seen.node || Some(node) == seen.address.as_ref())
     }
 }
 

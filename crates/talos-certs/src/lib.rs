@@ -52,13 +52,13 @@ pub use kubernetes::collect_kubernetes;
 pub use metrics::{LastErrors, metrics};
 pub use page::page;
 pub use probe::{Alert, Failure, Outcome, Probe, ProbeOptions, TlsVersion, probe, probe_any};
-pub use report::{
-    CertificateSummary, Client, ClusterEndpoint, EndpointSource, Fix, NameSource, NameVerdict,
-    NotChecked, Problem, Report, Server, ServerKind, Source,
-};
 pub use renew::{
     RenewError, RenewedCertificate, is_due, issue_kubernetes_admin, issue_talos_client,
     put_kubernetes_user,
+};
+pub use report::{
+    CertificateSummary, Client, ClusterEndpoint, EndpointSource, Fix, NameSource, NameVerdict,
+    NotChecked, Problem, Report, Server, ServerKind, Source,
 };
 pub use rotate::{
     ConfigProblem, Journal, Keep, KeepError, RotateAccess, RotateError, RotateEvent, RotateFacts,

@@ -14,14 +14,19 @@ pub(super) fn expected_names(
     options: &CheckOptions,
 ) -> Vec<(Name, Vec<NameSource>)> {
     let mut names = Names::default();
-    if let Some(facts) = facts {
+    if let Some(facts) = facts
+        && seen.kind != ServerKind::KubePrism
+    {
         names.of_node(seen.kind, facts);
     }
     for (name, source) in &seen.reached_as {
         names.add(name, *source);
     }
-    if is_kubernetes(seen.kind) {
-        names.of_kubernetes(facts, evidence);
+    match seen.kind {
+        ServerKind::KubeApiserver => names.of_kubernetes(facts, evidence),
+        // It listens on loopback addresses only.
+        ServerKind::KubePrism => names.of_kubeprism(),
+        _ => {}
     }
     let expected = options.expected.iter();
     for expected in expected.filter(|expected| expected.is_of(seen)) {
@@ -75,6 +80,12 @@ impl Names {
         }
     }
 
+    fn of_kubeprism(&mut self) {
+        for name in ["127.0.0.1", "localhost"] {
+            self.add_text(name, NameSource::KubePrism);
+        }
+    }
+
     fn of_kubernetes(&mut self, facts: Option<&NodeFacts>, evidence: &Evidence) {
         let endpoint = evidence.endpoint.as_ref();
         if let Some(host) = endpoint.and_then(|endpoint| host_of(&endpoint.url)) {
@@ -88,9 +99,7 @@ impl Names {
             self.add(address, NameSource::VirtualAddress);
         }
         // Components of the node itself go to KubePrism, or to the server on the same node.
-        for name in ["127.0.0.1", "localhost"] {
-            self.add_text(name, NameSource::KubePrism);
-        }
+        self.of_kubeprism();
         for address in &facts.service_addresses {
             self.add(address, NameSource::KubernetesService);
         }

@@ -285,3 +285,35 @@ fn hosts_are_taken_out_of_urls() {
     check("https://", None);
     check("", None);
 }
+
+#[test]
+fn kubeprism_is_reached_at_loopback_addresses_only_and_names_of_people_are_not_asked_of_inner_servers()
+ {
+    let mut lab = lab();
+    lab.nodes[0].control_plane = Some(false);
+    lab.servers = vec![
+        seen("10.5.0.2", ServerKind::KubePrism, "talos-kube-apiserver"),
+        seen("10.5.0.2", ServerKind::Etcd, "talos-etcd-server"),
+    ];
+    lab.etcd_authorities = chain("talos-etcd-ca");
+    let report = check(&lab, &expecting(&["lb.example"]), noon());
+    assert_eq!(findings(&report), Vec::<String>::new());
+    let names: Vec<&str> = report.servers[0]
+        .names
+        .iter()
+        .map(|name| name.name.as_str())
+        .collect();
+    assert_eq!(names, ["127.0.0.1", "localhost"]);
+    let asked = ExpectedName {
+        kind: Some(ServerKind::Etcd),
+        ..expecting(&["lb.example"]).expected[0].clone()
+    };
+    let options = CheckOptions {
+        expected: vec![asked],
+        ..CheckOptions::default()
+    };
+    assert_eq!(
+        findings(&check(&lab, &options, noon())),
+        ["etcd name-missing lb.example"]
+    );
+}

@@ -22,7 +22,7 @@ use crate::values;
 /// Where to look, and what to expect there.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct GatherArgs {
-    /// Expect this name or address too, of all servers or of one kind: apid=NAME, kube-apiserver=NAME
+    /// Expect this name or address too, of apid and kube-apiserver or of one kind of server: etcd=NAME
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = expected_name)]
     expect: Vec<ExpectedName>,
     /// Expect the names of this file: a YAML list of `target` (a kind of server, a node, NODE/KIND or all) and `names`

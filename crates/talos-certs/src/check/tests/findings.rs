@@ -70,7 +70,16 @@ fn servers_without_a_setting_say_so() {
     ];
     let report = checked(&evidence);
     assert!(!report.has_findings() && !report.incomplete, "{report:#?}");
-    let report = check(&evidence, &expecting(&["node.example"]), noon());
+    let kinds = [ServerKind::Kubelet, ServerKind::Etcd, ServerKind::EtcdPeer];
+    let expected = kinds.map(|kind| ExpectedName {
+        kind: Some(kind),
+        ..expecting(&["node.example"]).expected[0].clone()
+    });
+    let options = CheckOptions {
+        expected: expected.into(),
+        ..CheckOptions::default()
+    };
+    let report = check(&evidence, &options, noon());
     assert_eq!(
         findings(&report),
         [
