@@ -3,6 +3,7 @@
 mod cluster;
 mod command;
 pub(crate) mod corpus;
+mod fix;
 mod inspect;
 mod list;
 mod metrics;
@@ -10,3 +11,4 @@ mod page;
 mod probe;
 mod renew;
 mod rotate;
+mod users;
