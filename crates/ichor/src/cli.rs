@@ -120,6 +120,8 @@ verbs! {
     Patch => patch,
     Read => read,
     Reboot => reboot,
+    #[command(name = "rotate-ca")]
+    RotateCa => rotate_ca,
     Schema => schema,
     #[command(alias = "services")]
     Service => service,

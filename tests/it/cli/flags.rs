@@ -35,6 +35,7 @@ const VERBS: &[&str] = &[
     "patch",
     "read",
     "reboot",
+    "rotate-ca",
     "service",
     "upgrade-k8s",
     "validate",

@@ -169,10 +169,6 @@ fn compare(
         "of {asked} verdicts:\n{}",
         wrong.join("\n")
     );
-    println!(
-        "{asked} verdicts, {} differences, all explained",
-        found.values().sum::<usize>()
-    );
 }
 
 #[test]

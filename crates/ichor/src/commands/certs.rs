@@ -46,7 +46,7 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
         Command::Metrics(args) => metrics::run(&args, session),
         Command::Renew(args) => renew::run(args, session),
         Command::Report(args) => report::run(&args, session),
-        Command::RotateCa(args) => rotate_ca::run(&args, session),
+        Command::RotateCa(args) => rotate_ca::run(args, session),
         Command::Watch(args) => watch::run(&args, session),
     }
 }

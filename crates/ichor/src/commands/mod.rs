@@ -33,3 +33,6 @@ pub(crate) mod sim;
 pub(crate) mod upgrade_k8s;
 pub(crate) mod validate;
 pub(crate) mod version;
+
+// talosctl has this verb at the top; here it stands with the other verbs for certificates too.
+pub(crate) use certs::rotate_ca;

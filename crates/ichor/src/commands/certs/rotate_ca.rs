@@ -91,7 +91,7 @@ pub(crate) struct Document {
 }
 
 /// Runs the verb.
-pub(crate) fn run(args: &Args, session: &mut Session) -> Result<Outcome, Error> {
+pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
     let authorities = args.authorities()?;
     if let Some(endpoint) = &args.k8s_endpoint {
         talos_kube::Address::parse(endpoint)?;
@@ -154,7 +154,7 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Result<Outcome, Error> 
         now,
         stop: RotateStop::default(),
         observer: Arc::new(|_| {}),
-        kubernetes: Some(kubernetes(args, session)?),
+        kubernetes: Some(kubernetes(&args, session)?),
     };
     let work = Work {
         authorities: &authorities,
