@@ -56,8 +56,9 @@ impl Endpoint {
         if address.fragment.is_some() {
             return Err("must not have a fragment");
         }
-        // What a certificate may say is more: wildcards, and dashes where no name has them.
-        let is_foreign = address.host.contains(['*', '%'])
+        // What a person may write or a certificate say is more: international names, wildcards, dashes at the ends.
+        let is_foreign = !address.host.is_ascii()
+            || address.host.contains(['*', '%'])
             || address
                 .host
                 .split('.')

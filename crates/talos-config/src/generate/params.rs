@@ -119,7 +119,8 @@ impl Params {
             );
         }
         for name in &self.additional_sans {
-            if Name::parse(name).is_err() {
+            // The text is written as it is, and a certificate takes international names in their ASCII form only.
+            if !name.is_ascii() || Name::parse(name).is_err() {
                 say(
                     format!("the additional name {name:?}"),
                     "is neither a DNS name nor an IP address",
