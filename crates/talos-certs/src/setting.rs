@@ -21,13 +21,16 @@ impl Setting {
     pub fn of(kind: ServerKind, has_apiserver_document: bool) -> Option<Self> {
         match kind {
             ServerKind::Apid | ServerKind::Trustd => Some(Self::MachineCertSans),
-            ServerKind::KubeApiserver | ServerKind::KubePrism if has_apiserver_document => {
+            ServerKind::KubeApiserver if has_apiserver_document => {
                 Some(Self::ApiServerCertExtraSans)
             }
-            ServerKind::KubeApiserver | ServerKind::KubePrism => Some(Self::ApiServerCertSans),
-            ServerKind::Kubelet | ServerKind::Etcd | ServerKind::EtcdPeer | ServerKind::Other => {
-                None
-            }
+            ServerKind::KubeApiserver => Some(Self::ApiServerCertSans),
+            ServerKind::Kubelet
+            | ServerKind::Etcd
+            | ServerKind::EtcdPeer
+            // It passes on what the kube-apiserver of some control plane presents.
+            | ServerKind::KubePrism
+            | ServerKind::Other => None,
         }
     }
 

@@ -34,10 +34,11 @@ pub(super) fn of_missing_name(kind: ServerKind) -> Option<&'static str> {
             "no certSANs setting changes etcd's certificates: their names are the node's name and addresses",
         ),
         ServerKind::Other => Some("this server is not one of Talos: its own settings decide"),
-        ServerKind::Apid
-        | ServerKind::Trustd
-        | ServerKind::KubeApiserver
-        | ServerKind::KubePrism => None,
+        ServerKind::KubePrism => Some(
+            "KubePrism passes on what a kube-apiserver presents: the name is to be added to the kube-apiservers of all \
+             control planes",
+        ),
+        ServerKind::Apid | ServerKind::Trustd | ServerKind::KubeApiserver => None,
     }
 }
 
