@@ -78,7 +78,7 @@ async fn kubernetes_keeps_certificates_that_clients_can_list() {
     let data = map.unwrap().data.unwrap();
     let of = |key: &str| Certificate::many_from_pem(&data[key]).unwrap();
     let kubernetes = cluster.kubernetes_authority();
-    assert_eq!(of("client-ca-file"), std::slice::from_ref(&kubernetes));
+    assert_eq!(of("client-ca-file"), std::slice::from_ref(kubernetes));
     // The aggregator's authority has an empty subject.
     assert_eq!(of("requestheader-client-ca-file")[0].subject(), "");
     let maps: Api<ConfigMap> = Api::default_namespaced(client);
