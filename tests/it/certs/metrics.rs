@@ -162,3 +162,38 @@ async fn a_watch_tells_what_is_there_and_then_what_changes() {
     lab.cluster.nodes()[0].faults().set_reach(Reach::Up);
     next("recovered", "apid");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watch_goes_on_with_credentials_that_were_renewed_and_without_a_file_that_cannot_be_written()
+ {
+    let lab = Lab::start(one_control_plane()).await;
+    let folder = lab.home.path().to_str().unwrap();
+    let args = [
+        "certs",
+        "watch",
+        "--interval",
+        "20ms",
+        "--textfile",
+        folder,
+        "-o",
+        "ndjson",
+    ];
+    let mut running = Running::start(&lab, &args);
+    let lines = BufReader::new(running.0.stdout.take().unwrap()).lines();
+    let mut events = lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
+    let mut next = |event: &str| {
+        let wanted = |seen: &Value| {
+            let place = seen["place"].as_str().unwrap_or_default();
+            seen["event"] == event && place.starts_with("talosconfig context")
+        };
+        tokio::task::block_in_place(|| events.find(wanted)).unwrap()
+    };
+    let first = next("appeared");
+    let ran = lab.run(&["certs", "renew", "talosconfig", "-n", &lab.nodes[0]]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let replaced = next("replaced");
+    assert_eq!(
+        replaced["before"]["fingerprint"],
+        first["certificate"]["fingerprint"]
+    );
+}

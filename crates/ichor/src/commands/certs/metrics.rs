@@ -1,8 +1,11 @@
 //! `ichor certs metrics`: expiry, findings and failures for Prometheus.
 
-use super::export::{ExportArgs, Exporter};
+use talos_certs::Change;
+
+use super::export::{self, ExportArgs, Exporter};
 use super::gather::{GatherArgs, Gatherer};
 use crate::error::{Error, Outcome};
+use crate::output::Output;
 use crate::session::Session;
 use crate::values;
 
@@ -23,26 +26,26 @@ pub(super) struct Args {
 
 /// Runs the verb.
 pub(super) fn run(args: &Args, session: &mut Session) -> Result<Outcome, Error> {
-    let gatherer = Gatherer::new(&args.gather, session)?;
     let runtime = session.runtime()?;
+    if args.export.listen.is_some() {
+        let silent = |_: &mut Output, _, _: &[Change]| Ok(());
+        return runtime.run(export::follow(
+            session,
+            &args.export,
+            &args.gather,
+            args.interval,
+            silent,
+        ));
+    }
+    let gatherer = Gatherer::new(&args.gather, session)?;
     let output = &mut session.output;
     runtime.run(async {
         let mut exporter = Exporter::start(&args.export, output).await?;
-        loop {
-            let judged = gatherer.judge().await;
-            let published = exporter.publish(&judged);
-            if args.export.listen.is_none() {
-                let (text, _) = published?;
-                if args.export.textfile.is_none() {
-                    output.text(&text)?;
-                }
-                return Ok(Outcome::Done);
-            }
-            // What is served is right all the same.
-            if let Err(error) = published {
-                output.error(&error);
-            }
-            tokio::time::sleep(args.interval).await;
+        let published = exporter.publish(&gatherer.judge().await);
+        published.written?;
+        if args.export.textfile.is_none() {
+            output.text(&published.text)?;
         }
+        Ok(Outcome::Done)
     })
 }

@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use talos_certs::{Change, Spot};
 
-use super::export::{ExportArgs, Exporter};
-use super::gather::{GatherArgs, Gatherer};
+use super::export::{self, ExportArgs};
+use super::gather::GatherArgs;
 use crate::error::{Error, Outcome};
 use crate::output::{Format, Output, OutputArgs};
 use crate::session::Session;
@@ -44,25 +44,18 @@ pub(crate) struct Event<'change> {
 
 /// Runs the verb.
 pub(super) fn run(args: &Args, session: &mut Session) -> Result<Outcome, Error> {
-    let gatherer = Gatherer::new(&args.gather, session)?;
     let runtime = session.runtime()?;
-    let output = &mut session.output;
-    runtime.run(async {
-        let mut exporter = Exporter::start(&args.export, output).await?;
-        loop {
-            let judged = gatherer.judge().await;
-            match exporter.publish(&judged) {
-                Ok((_, changes)) => {
-                    for change in &changes {
-                        show(output, judged.at, change)?;
-                    }
-                    output.flush()?;
-                }
-                Err(error) => output.error(&error),
-            }
-            tokio::time::sleep(args.interval).await;
-        }
-    })
+    let show_all = |output: &mut Output, time, changes: &[Change]| {
+        let mut changes = changes.iter();
+        changes.try_for_each(|change| show(output, time, change))
+    };
+    runtime.run(export::follow(
+        session,
+        &args.export,
+        &args.gather,
+        args.interval,
+        show_all,
+    ))
 }
 
 fn show(output: &mut Output, time: Timestamp, change: &Change) -> Result<(), Error> {
