@@ -1,10 +1,16 @@
 //! The certificates of a whole cluster: what servers present, and whether it fits how they are reached.
 //!
-//! [`probe`] fetches the chain a TLS server presents, trusting nobody; [`verified_handshake`] tells whether it verifies.
-//! [`collect`] asks nodes and probes their servers; [`check`] judges what was collected and says, for each problem, the setting of the machine configuration and the patch
-//! that repair it.
+//! Gathering comes first: [`collect`] asks nodes and probes their servers, [`collect_kubernetes`] and [`read_file`] add what
+//! Kubernetes and files hold, all into one [`Evidence`]. [`probe`] fetches the chain a TLS server presents, trusting nobody;
+//! [`verified_handshake`] tells whether it verifies.
 //!
-//! [`rotate`] gives a running cluster other authorities, by a plan that a killed run goes on with.
+//! What can be said of evidence are pure functions at a given time: [`list`] is every certificate once, [`check`] judges names,
+//! dates, chains and roles and says what repairs each finding, [`page()`] shows both to people, [`Snapshot`] tells what changed, and
+//! [`metrics()`] writes it for Prometheus.
+//!
+//! Three things change something, each by a plan that can be printed: [`fix`] adds names to the configuration of nodes,
+//! [`rotate`] gives a running cluster other authorities, and a killed run goes on, and the functions of renewal make new
+//! credentials.
 //!
 //! Deliberately absent: finding files and printing.
 //!
