@@ -16,9 +16,10 @@ impl From<RotateError> for Error {
             RotateError::Config { .. } | RotateError::Damaged { .. } => {
                 Self::of(Code::Invalid, &error)
             }
-            RotateError::Blocked { .. } | RotateError::NoMembers | RotateError::Pending { .. } => {
-                Self::of(Code::Precondition, &error)
-            }
+            RotateError::Blocked { .. }
+            | RotateError::Disturbed { .. }
+            | RotateError::NoMembers
+            | RotateError::Pending { .. } => Self::of(Code::Precondition, &error),
             RotateError::Contended { .. } => Self::of(Code::Conflict, &error),
             RotateError::TimedOut { .. } => Self::of(Code::TimedOut, &error),
             RotateError::Stopped { .. } => Self::of(Code::Interrupted, &error),
@@ -30,6 +31,9 @@ impl From<RotateError> for Error {
                 .fold(made, |made, reason| made.cause(reason.clone())),
             RotateError::NoMembers => made.hint(
                 "name all nodes with --control-plane-nodes and --worker-nodes",
+            ),
+            RotateError::Disturbed { node, .. } => made.node(node.clone()).hint(
+                "nothing was changed in this step; let the other rotation end, or undo what was changed, then run the same command again",
             ),
             RotateError::Damaged { .. } => made.hint(
                 "the file holds the only copy of a new authority's key: do not remove it before you know that no node has that authority",

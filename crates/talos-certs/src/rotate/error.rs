@@ -56,6 +56,14 @@ pub enum RotateError {
         /// The node.
         node: String,
     },
+    /// A node is not where this rotation left it.
+    #[error("{node}: {what}: another rotation is under way, or somebody changed the configuration")]
+    Disturbed {
+        /// The node.
+        node: String,
+        /// What is other than it was.
+        what: String,
+    },
     /// A node did not get where it should in time.
     #[error("{node}: not verified within {}s: {last}", waited.as_secs())]
     TimedOut {

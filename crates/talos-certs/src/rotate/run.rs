@@ -1,5 +1,6 @@
 //! Carrying out a rotation.
 
+mod guard;
 mod step;
 
 use std::sync::Arc;

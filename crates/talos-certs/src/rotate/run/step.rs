@@ -6,6 +6,7 @@ use talos_client::{ApplyMode, ApplyRequest, Kind, Node};
 use talos_config::talosconfig::Identity;
 use tokio::time::sleep;
 
+use super::guard::undisturbed;
 use super::{Keep, RotateEvent, RotateOptions, TalosCredentials, broken};
 use crate::rotate::access::{Clients, RotateAccess};
 use crate::rotate::config::{self, Change};
@@ -79,6 +80,7 @@ impl Driver<'_> {
                     node: name.to_owned(),
                 });
             }
+            undisturbed(&active.text, node, self.rotation, self.round)?;
             let Rotation {
                 old,
                 new,
