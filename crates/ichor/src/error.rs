@@ -184,6 +184,18 @@ impl std::fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+impl Error {
+    /// Hands the error to a library that will give it back as a cause: with all its own causes in one sentence.
+    pub(crate) fn into_cause(self) -> Box<dyn std::error::Error + Send + Sync> {
+        let mut sentence = self.0.message;
+        for cause in self.0.causes {
+            sentence.push_str(": ");
+            sentence.push_str(&cause);
+        }
+        sentence.into()
+    }
+}
+
 impl From<std::io::Error> for Error {
     fn from(error: std::io::Error) -> Self {
         match error.kind() {

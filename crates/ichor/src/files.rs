@@ -76,7 +76,8 @@ pub(crate) fn read(path: &Path) -> Result<String, Error> {
 /// rename. Folders that are missing are made (mode 0700 for credentials). A symbolic link stays one, and what is no
 /// regular file, such as a pipe or a device, is written to as it is.
 ///
-/// A run that is killed leaves the temporary file. Nobody removes it: other runs cannot know that it is not in use.
+/// A run that is killed leaves the temporary file. Other runs cannot know that it is not in use; [`remove`] takes it away
+/// where a lock tells.
 pub(crate) fn write(path: &Path, content: &[u8], access: Access) -> Result<(), Error> {
     let write = || match Place::of(path)? {
         Place::Stream(target) => send(&target, content),
@@ -91,6 +92,41 @@ pub(crate) fn write(path: &Path, content: &[u8], access: Access) -> Result<(), E
         }
     };
     write().map_err(|error| unwritable(path, &error))
+}
+
+/// Refuses what a flag names if it is not, and cannot become, a regular file: for files that are written again and again.
+pub(crate) fn regular(path: &Path, flag: &str) -> Result<(), Error> {
+    let is_fit = match std::fs::metadata(path) {
+        Ok(existing) => existing.is_file(),
+        Err(_) => !is_stdout(path),
+    };
+    match is_fit {
+        true => Ok(()),
+        false => {
+            let message = format!("{flag} {} is no regular file", path.display());
+            Err(Error::new(Code::Usage, message).hint("name a file: it is written several times"))
+        }
+    }
+}
+
+/// Removes a file whose lock the caller holds, and what killed runs left of it: nobody is writing it now.
+pub(crate) fn remove(path: &Path) -> Result<(), Error> {
+    /// Random letters at the end of the name of a temporary file.
+    const LETTERS: usize = 6;
+    let failed = |path: &Path, error: &std::io::Error| {
+        let message = format!("failed to remove {}", path.display());
+        Error::new(Code::Failed, message).caused_by(error)
+    };
+    let begin = placed::prefix(path, TEMPORARY).len();
+    for left in set::leftovers(path, TEMPORARY) {
+        let is_temporary = left
+            .file_name()
+            .is_some_and(|name| name.len() == begin + LETTERS);
+        if is_temporary {
+            std::fs::remove_file(&left).map_err(|error| failed(&left, &error))?;
+        }
+    }
+    std::fs::remove_file(path).map_err(|error| failed(path, &error))
 }
 
 /// Where the content of a file goes.
@@ -247,6 +283,36 @@ mod tests {
 
     fn mode(path: &Path) -> u32 {
         std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn what_a_killed_run_left_goes_with_the_file_and_a_lock_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let names = [
+            "state",
+            ".state.ichor-dK6r2J",
+            ".state.ichor-lock",
+            ".other.ichor-dK6r2J",
+        ];
+        for name in names {
+            std::fs::write(path(name), "").unwrap();
+        }
+        remove(&path("state")).unwrap();
+        let left = names.map(|name| path(name).exists());
+        assert_eq!(left, [false, false, true, true]);
+    }
+
+    #[test]
+    fn only_regular_files_are_written_again_and_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let check = |path: &Path, fine: bool| {
+            assert_eq!(regular(path, "--state").is_ok(), fine, "{path:?}");
+        };
+        check(&folder.path().join("new"), true);
+        check(folder.path(), false);
+        check(Path::new("/dev/null"), false);
+        check(Path::new("-"), false);
     }
 
     #[test]

@@ -73,7 +73,7 @@ pub async fn gather_rotation(
     now: Timestamp,
 ) -> Result<RotateFacts, RotateError> {
     let clients = access.clients(journal.of(Rotated::Talos), now)?;
-    let members = members(&clients, asked, named).await;
+    let members = members(&clients, asked, named).await?;
     let names: Vec<String> = match named {
         [] => members
             .iter()
@@ -96,7 +96,12 @@ pub async fn gather_rotation(
 }
 
 /// Asks one node after the other who the members are; without discovery nobody knows.
-async fn members(clients: &Clients, asked: &[String], named: &[String]) -> Vec<Member> {
+async fn members(
+    clients: &Clients,
+    asked: &[String],
+    named: &[String],
+) -> Result<Vec<Member>, RotateError> {
+    let mut failure = None;
     for name in asked.iter().chain(named) {
         let list = clients
             .ask(name, async |node: Node| {
@@ -112,12 +117,27 @@ async fn members(clients: &Clients, asked: &[String], named: &[String]) -> Vec<M
                 addresses: addresses.map(str::to_owned).collect(),
             })
         };
-        let members: Vec<Member> = list.unwrap_or_default().iter().filter_map(read).collect();
-        if !members.is_empty() {
-            return members;
+        match list {
+            Ok(list) => {
+                let members: Vec<Member> = list.iter().filter_map(read).collect();
+                if !members.is_empty() {
+                    return Ok(members);
+                }
+            }
+            Err(source) => {
+                failure.get_or_insert(RotateError::Talos {
+                    node: name.clone(),
+                    action: "list the members of the cluster",
+                    source: Box::new(source),
+                });
+            }
         }
     }
-    Vec::new()
+    // Nodes that are named need nobody who tells them.
+    match failure {
+        Some(error) if named.is_empty() => Err(error),
+        _ => Ok(Vec::new()),
+    }
 }
 
 /// Reads what one node has.

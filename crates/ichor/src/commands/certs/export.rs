@@ -53,6 +53,9 @@ pub(super) struct Exporter {
 impl Exporter {
     /// Begins to listen where that was asked for.
     pub(super) async fn start(args: &ExportArgs, output: &mut Output) -> Result<Self, Error> {
+        if let Some(file) = &args.textfile {
+            files::regular(file, "--textfile")?;
+        }
         let served = match args.listen {
             Some(address) => Some(listen(address, output).await?),
             None => None,

@@ -6,7 +6,7 @@ use talos_certs::{list, page};
 
 use super::gather::{GatherArgs, Gatherer};
 use crate::error::{Error, Outcome};
-use crate::files::{self, Access};
+use crate::files::{self, Access, Existing};
 use crate::session::Session;
 
 /// Write the verdict as one page for people
@@ -30,10 +30,11 @@ pub(super) fn run(args: &Args, session: &mut Session) -> Result<Outcome, Error> 
         .run(async { Ok(gatherer.judge().await) })?;
     let inventory = list(&judged.evidence, judged.at);
     let page = page(&judged.report, &inventory, judged.at);
-    if args.html.as_os_str() == "-" {
+    if files::is_stdout(&args.html) {
         session.output.text(&page)?;
     } else {
-        files::write(&args.html, page.as_bytes(), Access::Everyone)?;
+        let file = [(args.html.as_path(), page.as_bytes())];
+        files::write_all(&file, Access::Everyone, Existing::Replace, session)?;
     }
     judged.outcome()
 }

@@ -105,6 +105,14 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
         context: context.to_owned(),
         template: template.clone(),
     };
+    files::regular(&files.output, "--output")?;
+    files::regular(&files.state, "--state")?;
+    if files.output == files.state {
+        return Err(Error::new(
+            Code::Usage,
+            "--output and --state name the same file",
+        ));
+    }
     // A run that writes nothing takes no lock either, which would be a file.
     let locks = match args.dry_run {
         true => None,
@@ -201,11 +209,11 @@ fn carry_out(
         let _ = sender.send(event);
     });
     let (write_journal, write_talosconfig) = (
-        |text: &str| work.files.write_journal(text).map_err(Into::into),
+        |text: &str| work.files.write_journal(text).map_err(Error::into_cause),
         |credentials: &talos_certs::TalosCredentials| {
             work.files
                 .write_talosconfig(credentials)
-                .map_err(Into::into)
+                .map_err(Error::into_cause)
         },
     );
     let keep = Keep {

@@ -103,10 +103,7 @@ impl Files {
         if !self.state.exists() || journal.rotations.iter().any(|one| !one.finished) {
             return Ok(());
         }
-        std::fs::remove_file(&self.state).map_err(|error| {
-            let message = format!("failed to remove {}", self.state.display());
-            Error::new(Code::Failed, message).caused_by(&error)
-        })
+        files::remove(&self.state)
     }
 
     fn existing(&self) -> Result<Option<TalosConfig>, Error> {
