@@ -515,3 +515,33 @@ async fn what_cannot_be_rotated_is_refused_before_anything_is_written() {
     );
     assert_eq!(lab.changes(), Vec::<String>::new());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_file_of_its_own_is_refused_and_a_stranger_is_told_why() {
+    let lab = Lab::start(talos_sim::Options::default()).await;
+    for args in [
+        ["-o", "-"],
+        ["-o", "/dev/null"],
+        ["--state", "/dev/null"],
+        ["--state", "talosconfig"],
+    ] {
+        let ran = rotate_ca(&lab, &args);
+        assert_eq!(ran.code, Some(2), "{args:?}: {ran:?}");
+        assert!(
+            ran.stderr.contains(args[0].trim_start_matches("-o")),
+            "{ran:?}"
+        );
+    }
+    let other = Cluster::start(talos_sim::Options::default()).await.unwrap();
+    let config = TalosConfig::parse("theirs", &other.talosconfig(&["os:admin"])).unwrap();
+    let name = config.current().unwrap().to_owned();
+    let mut own = TalosConfig::parse("own", &lab.cluster.talosconfig(&["os:admin"])).unwrap();
+    let mut context = own.contexts()[&name].clone();
+    let theirs = &config.contexts()[&name];
+    (context.crt, context.key) = (theirs.crt.clone(), theirs.key.clone());
+    own.put_context(&name, &context).unwrap();
+    lab.home.file(".talos/config", own.text());
+    let ran = rotate_ca(&lab, &["-n", &lab.nodes[0]]);
+    assert_eq!(ran.code, Some(6), "{ran:?}");
+    assert!(ran.stderr.contains("failed to list the members"), "{ran:?}");
+}
