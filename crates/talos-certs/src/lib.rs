@@ -67,9 +67,9 @@ pub use report::{
     NotChecked, Problem, Report, Server, ServerKind, Source,
 };
 pub use rotate::{
-    ConfigProblem, Journal, Keep, KeepError, RotateAccess, RotateError, RotateEvent, RotateFacts,
-    RotateKubernetes, RotateNode, RotateObserver, RotateOptions, RotatePlan, RotateReport,
-    RotateStep, RotateStop, RotateTiming, Rotated, Rotation, Round, TalosCredentials,
+    ConfigProblem, Journal, Keep, KeepError, RotateAccess, RotateClock, RotateError, RotateEvent,
+    RotateFacts, RotateKubernetes, RotateNode, RotateObserver, RotateOptions, RotatePlan,
+    RotateReport, RotateStep, RotateStop, RotateTiming, Rotated, Rotation, Round, TalosCredentials,
     gather_rotation, plan_rotation, rotate,
 };
 pub use servers::probe_server;

@@ -95,7 +95,7 @@ async fn run(
             node: Duration::from_secs(60),
             kubelet: Duration::from_millis(100),
         },
-        now: Timestamp::now(),
+        now: Arc::new(Timestamp::now),
         stop: RotateStop::default(),
         observer: Arc::new(move |event| {
             let mut kill = kill.lock().unwrap();
@@ -126,7 +126,7 @@ async fn run(
     };
     let asked = names(cluster);
     let work = async {
-        let facts = gather_rotation(&access, &journal.clone(), &asked, &[], options.now).await?;
+        let facts = gather_rotation(&access, &journal.clone(), &asked, &[], &options.now).await?;
         rotate(authority, &facts, &mut journal, &access, &keep, &options).await?;
         Ok(true)
     };

@@ -1,11 +1,11 @@
 //! Reaching nodes while authorities change: with the credentials there were, and with new ones.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use talos_client::{Client, Kind, Node, Options, Security};
 use talos_config::talosconfig::{Credentials, Identity};
 use talos_pki::{Certificate, LeafRequest, LeafUsage};
 
-use super::{RotateError, Rotation, Round};
+use super::{RotateClock, RotateError, Rotation, Round};
 
 /// How long the certificate of a client lives that a rotation issues.
 const YEAR: SignedDuration = SignedDuration::from_hours(8760);
@@ -35,6 +35,7 @@ pub(super) struct Renewed {
     pub(super) client: Client,
     pub(super) identity: Identity,
     options: Options,
+    clock: RotateClock,
 }
 
 impl RotateAccess {
@@ -42,8 +43,13 @@ impl RotateAccess {
     pub(super) fn clients(
         &self,
         rotation: Option<&Rotation>,
-        now: Timestamp,
+        clock: &RotateClock,
     ) -> Result<Clients, RotateError> {
+        let now = clock();
+        let own = Options {
+            now,
+            ..self.options.clone()
+        };
         let client = |options: &Options| {
             Client::new(options.clone()).map_err(|source| RotateError::Client {
                 source: Box::new(source),
@@ -51,12 +57,12 @@ impl RotateAccess {
         };
         let Some(rotation) = rotation else {
             return Ok(Clients {
-                old: client(&self.options)?,
+                old: client(&own)?,
                 new: None,
                 prefers_new: false,
             });
         };
-        let mut options = self.options.clone();
+        let mut options = own;
         let Credentials {
             mut authorities,
             identity,
@@ -109,6 +115,7 @@ impl RotateAccess {
                 client,
                 identity,
                 options,
+                clock: clock.clone(),
             }),
             prefers_new,
         })
@@ -162,16 +169,68 @@ impl Clients {
 impl Renewed {
     /// A client that dials only the node itself and trusts only the new authority; none where the node is no endpoint.
     pub(super) fn strict(&self, node: &str, new: &Certificate) -> Option<Client> {
+        Client::new(self.strict_options(node, new)?).ok()
+    }
+
+    fn strict_options(&self, node: &str, new: &Certificate) -> Option<Options> {
         let own = self.options.endpoints.iter().find(|text| {
             text.parse::<talos_client::Endpoint>()
                 .is_ok_and(|endpoint| endpoint.is_host(node))
         })?;
-        let mut options = self.options.clone();
-        options.endpoints = vec![own.clone()];
-        options.security = Security::Mutual(Credentials {
-            authorities: vec![new.clone()],
-            identity: Some(self.identity.clone()),
+        Some(Options {
+            endpoints: vec![own.clone()],
+            security: Security::Mutual(Credentials {
+                authorities: vec![new.clone()],
+                identity: Some(self.identity.clone()),
+            }),
+            // What the node presents may have been issued a moment ago.
+            now: (self.clock)(),
+            ..self.options.clone()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicI64, Ordering};
+
+    use jiff::Timestamp;
+    use talos_pki::{Authority, AuthorityKind};
+
+    use super::*;
+    use crate::rotate::Rotated;
+
+    #[test]
+    fn each_look_at_a_node_judges_at_the_time_of_the_look() {
+        let began: Timestamp = "2026-11-30T00:00:00Z".parse().unwrap();
+        let authority = || Authority::generate(AuthorityKind::Talos, began).unwrap();
+        let (old, new) = (authority(), authority());
+        let rotation = Rotation {
+            authority: Rotated::Talos,
+            old: old.certificate().clone(),
+            new,
+            round: Round::IssueNew,
+            finished: false,
+        };
+        let minutes = Arc::new(AtomicI64::new(0));
+        let passed = minutes.clone();
+        let clock: RotateClock =
+            Arc::new(move || began + SignedDuration::from_mins(passed.load(Ordering::SeqCst)));
+        let security = Security::Mutual(Credentials {
+            authorities: vec![old.certificate().clone()],
+            identity: None,
         });
-        Client::new(options).ok()
+        let access = RotateAccess {
+            options: Options::new(vec!["10.5.0.2".to_owned()], security, began),
+        };
+        let clients = access.clients(Some(&rotation), &clock).unwrap();
+        let renewed = clients.new.unwrap();
+        for later in [5, 90] {
+            minutes.store(later, Ordering::SeqCst);
+            let options = renewed.strict_options("10.5.0.2", rotation.new.certificate());
+            let at = options.unwrap().now.duration_since(began);
+            assert_eq!(at, SignedDuration::from_mins(later));
+        }
     }
 }

@@ -2,13 +2,12 @@
 
 use std::net::IpAddr;
 
-use jiff::Timestamp;
 use serde_json::Value;
 use talos_client::{MachineConfig, Node};
 use talos_config::machine::{self, MachineType};
 
 use super::access::{Clients, RotateAccess};
-use super::{Journal, RotateError, Rotated};
+use super::{Journal, RotateClock, RotateError, Rotated};
 
 /// What nodes have before a rotation.
 #[derive(Clone, Debug, Default)]
@@ -70,9 +69,9 @@ pub async fn gather_rotation(
     journal: &Journal,
     asked: &[String],
     named: &[String],
-    now: Timestamp,
+    clock: &RotateClock,
 ) -> Result<RotateFacts, RotateError> {
-    let clients = access.clients(journal.of(Rotated::Talos), now)?;
+    let clients = access.clients(journal.of(Rotated::Talos), clock)?;
     let members = members(&clients, asked, named).await?;
     let names: Vec<String> = match named {
         [] => members

@@ -44,6 +44,9 @@ impl Default for RotateTiming {
     }
 }
 
+/// Tells the time.
+pub type RotateClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
 /// A request to stop at the next safe point: between two steps, never in the middle of one.
 #[derive(Clone, Debug, Default)]
 pub struct RotateStop(Arc<AtomicBool>);
@@ -148,8 +151,8 @@ pub struct Keep<'a> {
 pub struct RotateOptions {
     /// Pauses and budgets.
     pub timing: RotateTiming,
-    /// The time of new certificates.
-    pub now: Timestamp,
+    /// Tells the time: a rotation takes a while, and what it meets was issued meanwhile.
+    pub now: RotateClock,
     /// Asks for a stop between two steps.
     pub stop: RotateStop,
     /// Told what happens.
@@ -201,7 +204,7 @@ pub async fn rotate(
             fingerprint,
         });
     }
-    let clients = access.clients(journal.of(Rotated::Talos), options.now)?;
+    let clients = access.clients(journal.of(Rotated::Talos), &options.now)?;
     let nodes = ordered(facts);
     let mut written = 0;
     for round in Round::ALL {
@@ -261,7 +264,7 @@ fn begin(
     let old = old.ok_or_else(|| RotateError::Blocked {
         reasons: vec!["no control plane node has an issuing authority".to_owned()],
     })?;
-    let new = Authority::generate(authority.kind(), options.now)
+    let new = Authority::generate(authority.kind(), (options.now)())
         .map_err(|source| RotateError::Make { source })?;
     Ok(Rotation {
         authority,

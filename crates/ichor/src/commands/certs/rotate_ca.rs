@@ -11,8 +11,9 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 use talos_certs::{
-    Journal, Keep, RotateAccess, RotateFacts, RotateKubernetes, RotateOptions, RotatePlan,
-    RotateReport, RotateStop, RotateTiming, Rotated, gather_rotation, plan_rotation, rotate,
+    Journal, Keep, RotateAccess, RotateClock, RotateFacts, RotateKubernetes, RotateOptions,
+    RotatePlan, RotateReport, RotateStop, RotateTiming, Rotated, gather_rotation, plan_rotation,
+    rotate,
 };
 use talos_client::{Endpoint, ProxyRules};
 use talos_kube::Patience;
@@ -129,11 +130,11 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
     let access = RotateAccess {
         options: asked.options.clone(),
     };
-    let now = Timestamp::now();
+    let clock: RotateClock = Arc::new(Timestamp::now);
     let named = args.nodes();
-    let facts = session
-        .runtime()?
-        .run(async { Ok(gather_rotation(&access, &journal, &asked.nodes, &named, now).await?) })?;
+    let facts = session.runtime()?.run(async {
+        Ok(gather_rotation(&access, &journal, &asked.nodes, &named, &clock).await?)
+    })?;
     for node in &facts.nodes {
         session.output.learn_secrets_of(&node.config);
     }
@@ -159,7 +160,7 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
     confirm(session, &document, &facts)?;
     let options = RotateOptions {
         timing: RotateTiming::default(),
-        now,
+        now: clock,
         stop: RotateStop::default(),
         observer: Arc::new(|_| {}),
         kubernetes: Some(kubernetes(&args, session)?),

@@ -206,7 +206,7 @@ impl Driver<'_> {
         }
         let control_planes = self.nodes.iter().filter(|node| node.is_control_plane);
         let control_planes: Vec<&str> = control_planes.map(|node| node.name.as_str()).collect();
-        let now = self.options.now;
+        let now = (self.options.now)();
         ready(self.clients, &control_planes, &node.name, kubernetes, now).await
     }
 
