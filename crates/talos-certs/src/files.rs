@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use talos_config::yaml;
-use talos_pki::{Certificate, Purpose};
+use talos_pki::{Certificate, Inspection, Purpose};
 
 use crate::evidence::{Kept, Place};
 use crate::facts::sentence;
@@ -184,6 +184,14 @@ impl FileContents {
                 certificate,
                 manager: None,
             }),
+            Err(Damaged { why, der })
+                if !der.is_empty() && !Inspection::is_certificate_like(&der) =>
+            {
+                let why = format!(
+                    "{why}; it has not the shape of a certificate, so nothing of it is shown"
+                );
+                self.problem(part, why);
+            }
             Err(Damaged { why, der }) => self.problems.push(FileProblem { part, why, der }),
         }
     }

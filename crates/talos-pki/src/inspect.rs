@@ -153,6 +153,23 @@ impl Inspection {
         read
     }
 
+    /// Tells whether DER has, as far as it goes, the outer shape of a certificate; a private key, a key store or anything
+    /// else does not, and nothing of it is to be shown.
+    pub fn is_certificate_like(der: &[u8]) -> bool {
+        let Some(inside) = content_of(der) else {
+            return false;
+        };
+        let Some(signed) = content_of(inside) else {
+            return false;
+        };
+        // Behind the part that is signed comes the algorithm, unless the rest is cut off.
+        let header = inside.len() - signed.len();
+        let length = declared_length(inside).unwrap_or(usize::MAX);
+        let next = header.saturating_add(length);
+        // A request for a certificate has its version first, in a part that is signed as well; it is no secret.
+        inside.get(next).is_none_or(|tag| *tag == read::SEQUENCE)
+    }
+
     /// Reads every certificate of a PEM text, or the one of DER, whatever state they are in.
     ///
     /// # Errors
@@ -325,6 +342,30 @@ fn chain(error: &Error) -> String {
         cause = error.source();
     }
     text
+}
+
+/// Returns what stands behind the tag and length of a SEQUENCE, to the end of the input.
+fn content_of(der: &[u8]) -> Option<&[u8]> {
+    let (tag, rest) = der.split_first()?;
+    let (first, _) = rest.split_first()?;
+    let more = if first & 0x80 == 0 {
+        0
+    } else {
+        usize::from(first & 0x7f)
+    };
+    (*tag == read::SEQUENCE && more <= 8).then(|| rest.get(1 + more..))?
+}
+
+/// Returns the length that the value at the beginning declares.
+fn declared_length(der: &[u8]) -> Option<usize> {
+    let first = *der.get(1)?;
+    if first & 0x80 == 0 {
+        return Some(usize::from(first));
+    }
+    let bytes = der.get(2..2 + usize::from(first & 0x7f))?;
+    bytes.iter().try_fold(0_usize, |length, byte| {
+        length.checked_mul(256)?.checked_add(usize::from(*byte))
+    })
 }
 
 #[cfg(test)]

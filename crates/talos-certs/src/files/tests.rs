@@ -192,3 +192,30 @@ fn many_damaged_certificates_are_not_all_told() {
     let contents = read_file("all.pem", damaged.repeat(10_000).as_bytes());
     assert_eq!(contents.problems.len(), 21);
 }
+
+#[test]
+fn nothing_of_a_private_key_is_kept_wherever_a_certificate_belongs() {
+    let key = Authority::generate(AuthorityKind::Kubernetes, Timestamp::UNIX_EPOCH).unwrap();
+    let pkcs8 = key.key().pkcs8_der().to_vec();
+    let text = STANDARD.encode(&pkcs8);
+    let wrapped = format!("-----BEGIN CERTIFICATE-----\n{text}\n-----END CERTIFICATE-----\n");
+    let swapped = format!("machine: {{ca: {{crt: {}}}}}\n", STANDARD.encode(&wrapped));
+    for content in [pkcs8.as_slice(), wrapped.as_bytes(), swapped.as_bytes()] {
+        let contents = read_file("file", content);
+        assert_eq!((contents.kept.len(), contents.problems.len()), (0, 1));
+        assert_eq!(contents.problems[0].der, [0_u8; 0]);
+    }
+}
+
+#[test]
+fn a_certificate_that_is_cut_off_is_still_shown() {
+    let whole = Certificate::many_from_pem(vendored("talos-ca")).unwrap();
+    let der = whole[0].der();
+    for length in [12, der.len() / 2, der.len() - 1] {
+        assert!(Inspection::is_certificate_like(&der[..length]), "{length}");
+    }
+    assert!(Inspection::is_certificate_like(der));
+    for other in [&[][..], &[0x30], &[0x30, 0x03, 0x02, 0x01, 0x00], b"text"] {
+        assert!(!Inspection::is_certificate_like(other), "{other:?}");
+    }
+}
