@@ -2,6 +2,7 @@
 
 mod credentials;
 
+use std::borrow::Cow;
 use std::io::{Read, Write};
 use std::str::FromStr;
 
@@ -183,10 +184,10 @@ impl Output {
         Ok(())
     }
 
-    /// Prints one line of results.
+    /// Prints one line of results; what others wrote into it does nothing to a terminal.
     pub(crate) fn line(&mut self, text: &str) -> Result<(), Error> {
         let text = self.mask(text);
-        writeln!(self.io.stdout, "{text}")?;
+        writeln!(self.io.stdout, "{}", tame(&text))?;
         Ok(())
     }
 
@@ -254,15 +255,21 @@ impl Output {
 
     /// Tells the user something beside the results.
     pub(crate) fn note(&mut self, text: &str) {
+        self.say("", text);
+    }
+
+    /// Tells something below a label of ours, which may have a color.
+    fn say(&mut self, label: &str, text: &str) {
         let text = self.mask(text);
+        let text = tame(&text);
         // A reader who closed stderr does not want to hear about it.
-        let _ = writeln!(self.io.stderr, "{text}");
+        let _ = writeln!(self.io.stderr, "{label}{text}");
     }
 
     /// Warns the user.
     pub(crate) fn warn(&mut self, text: &str) {
         let label = self.paint("33;1", "warning:");
-        self.note(&format!("{label} {text}"));
+        self.say(&format!("{label} "), text);
     }
 
     /// Puts a question to the user, without ending the line.
@@ -349,7 +356,7 @@ impl Output {
         let place = place(details)
             .map(|place| format!("{place}: "))
             .unwrap_or_default();
-        self.note(&format!("{label} {place}{}", details.message));
+        self.say(&format!("{label} "), &format!("{place}{}", details.message));
         for cause in &details.causes {
             self.note(&format!(
                 "  caused by: {}",
@@ -358,7 +365,7 @@ impl Output {
         }
         if let Some(hint) = &details.hint {
             let label = self.paint("36;1", "hint:");
-            self.note(&format!("  {label} {hint}"));
+            self.say(&format!("  {label} "), hint);
         }
     }
 
@@ -391,6 +398,15 @@ impl Output {
         } else {
             text.to_owned()
         }
+    }
+}
+
+/// Replaces control characters, with which a name or a message of somebody else could drive a terminal.
+fn tame(text: &str) -> Cow<'_, str> {
+    let is_wild = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\t');
+    match text.contains(is_wild) {
+        true => Cow::Owned(text.replace(is_wild, "\u{fffd}")),
+        false => Cow::Borrowed(text),
     }
 }
 
@@ -453,6 +469,15 @@ mod tests {
                 1
             }))
         }
+    }
+
+    #[test]
+    fn what_others_wrote_cannot_drive_a_terminal() {
+        assert_eq!(
+            tame("CN=evil\u{1b}[31m\r\u{9b}1m"),
+            "CN=evil\u{fffd}[31m\u{fffd}\u{fffd}1m"
+        );
+        assert_eq!(tame("a\tb\nc \u{e9}"), "a\tb\nc \u{e9}");
     }
 
     #[tokio::test]

@@ -138,7 +138,7 @@ fn a_kubeconfig_names_the_files_beside_it() {
 fn a_damaged_certificate_does_not_hide_the_others() {
     let good = vendored("talos-ca");
     let truncated = good.replace("-----END CERTIFICATE-----\n", "");
-    let damaged = "-----BEGIN CERTIFICATE-----\nMAIBAA==\n-----END CERTIFICATE-----\n";
+    let damaged = "-----BEGIN CERTIFICATE-----\nMAIwAA==\n-----END CERTIFICATE-----\n";
     let text = format!(
         "{good}{damaged}{truncated}{good}-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n"
     );
@@ -151,7 +151,7 @@ fn a_damaged_certificate_does_not_hide_the_others() {
         .collect();
     assert_eq!(problems.len(), 3, "{problems:?}");
     assert!(problems[0].starts_with("certificate 2 cannot be read: "));
-    assert_eq!(contents.problems[0].der, [0x30, 2, 1, 0]);
+    assert_eq!(contents.problems[0].der, [0x30, 2, 0x30, 0]);
     let line = good.lines().count() + 4;
     assert_eq!(
         problems[1],
@@ -188,7 +188,7 @@ fn what_holds_no_certificate_says_so() {
 
 #[test]
 fn many_damaged_certificates_are_not_all_told() {
-    let damaged = "-----BEGIN CERTIFICATE-----\nMAIBAA==\n-----END CERTIFICATE-----\n";
+    let damaged = "-----BEGIN CERTIFICATE-----\nMAIwAA==\n-----END CERTIFICATE-----\n";
     let contents = read_file("all.pem", damaged.repeat(10_000).as_bytes());
     assert_eq!(contents.problems.len(), 21);
 }
