@@ -5,6 +5,7 @@
 //! ways to write a scalar mean nothing.
 
 mod classes;
+mod mended;
 
 use std::fmt::Write as _;
 
@@ -22,6 +23,9 @@ const CASES: usize = 21_000;
 
 /// The seed of the cases, unless `ICHOR_SEED` says otherwise: the same ones in every run.
 const SEED: u64 = 20_261_130;
+
+/// How many cases are made and asked at once.
+const PORTION: usize = 500;
 
 /// The version of the library, and the one whose fields the cases are made of.
 const VERSIONS: [(&str, &str); 3] = [("1.11", "1.11.5"), ("1.13", "1.13.9"), ("1.14", "1.14.1")];
@@ -105,6 +109,18 @@ fn patches_give_what_the_official_library_gives() {
     assert!(share <= 2.0, "{share} % of the cases differ");
 }
 
+/// Makes configurations, each with its patches.
+fn inputs(generator: &mut Generator, count: usize) -> Vec<(String, Vec<String>)> {
+    (0..count)
+        .map(|index| {
+            let config = generator.config();
+            let patches = 1 + usize::from(index % 10 == 0);
+            let patches = (0..patches).map(|_| generator.patch_for(&config)).collect();
+            (config, patches)
+        })
+        .collect()
+}
+
 /// Returns the cases of one version in which the sides differ.
 fn differing(library: &str, version: &'static str, seed: u64, count: usize) -> Vec<Case> {
     let mut peer = Peer::start(library);
@@ -112,14 +128,7 @@ fn differing(library: &str, version: &'static str, seed: u64, count: usize) -> V
     let mut differing = Vec::new();
     let mut left = count;
     while left > 0 {
-        let inputs: Vec<(String, Vec<String>)> = (0..left.min(500))
-            .map(|index| {
-                let config = generator.config();
-                let patches = 1 + usize::from(index % 10 == 0);
-                let patches = (0..patches).map(|_| generator.patch_for(&config)).collect();
-                (config, patches)
-            })
-            .collect();
+        let inputs = inputs(&mut generator, left.min(PORTION));
         left -= inputs.len();
         let questions = inputs
             .iter()
@@ -131,7 +140,7 @@ fn differing(library: &str, version: &'static str, seed: u64, count: usize) -> V
             .zip(answers)
             .map(|((config, patches), answer)| Case {
                 version,
-                ours: ours(&config, &patches, version),
+                ours: ours(&config, &patches, version, true),
                 theirs: result(&answer),
                 anew: None,
                 config,
@@ -145,9 +154,9 @@ fn differing(library: &str, version: &'static str, seed: u64, count: usize) -> V
 }
 
 /// Patches with our library.
-fn ours(config: &str, patches: &[String], version: &str) -> Result<String, String> {
+fn ours(config: &str, patches: &[String], version: &str, compat: bool) -> Result<String, String> {
     let options = Options {
-        compat: true,
+        compat,
         ..Options::from(Schema::for_talos(version))
     };
     let patches: Result<Vec<Patch>, _> = patches.iter().map(|text| Patch::parse(text)).collect();
