@@ -305,6 +305,21 @@ impl CertificateSummary {
 }
 
 impl Report {
+    /// Tells whether a node or server was to be looked at and could not be.
+    ///
+    /// KubePrism is out of reach by its nature, and a server that was seen counts even if its issuer is not known.
+    pub fn has_failures(&self) -> bool {
+        let was_seen = |left_out: &NotChecked, kind: ServerKind| {
+            let mut servers = self.servers.iter();
+            servers.any(|server| server.node == left_out.node && server.kind == kind)
+        };
+        self.not_checked.iter().any(|left_out| match left_out.kind {
+            None => true,
+            Some(ServerKind::KubePrism) => false,
+            Some(kind) => !was_seen(left_out, kind),
+        })
+    }
+
     /// Tells whether anything was found.
     pub fn has_findings(&self) -> bool {
         let servers = self.servers.iter().map(|server| &server.findings);

@@ -155,3 +155,30 @@ async fn a_node_that_refuses_is_the_last_one_and_the_run_goes_on_later() {
     let left = nodes.iter().map(|node| node["node"].as_str().unwrap());
     assert_eq!(left.collect::<Vec<_>>(), lab.nodes[1..]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wildcard_is_added_and_verified_with_a_name_that_it_stands_for() {
+    let lab = Lab::start(Options {
+        workers: 0,
+        ..Options::default()
+    })
+    .await;
+    let ran = fix(&lab, &["--expect", "*.lb.example"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(
+        ran.stdout
+            .contains("apid *.lb.example: verified by a handshake"),
+        "{ran:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_cannot_be_looked_at_is_no_clean_result() {
+    let lab = Lab::start(two_control_planes()).await;
+    lab.cluster.nodes()[2]
+        .faults()
+        .set_reach(talos_sim::Reach::Refusing);
+    let ran = lab.run(&["certs", "check", "-o", "json"]);
+    assert_eq!(ran.code, Some(4), "{ran:?}");
+    assert_eq!(ran.json()["incomplete"], true);
+}

@@ -56,7 +56,7 @@ fn damaged_certificates_are_shown_as_far_as_they_go() {
     let half = &der.der()[..200];
     let path = home.path().join("half.der");
     std::fs::write(&path, half).unwrap();
-    let text = format!("{good}-----BEGIN CERTIFICATE-----\nMAIBAA==\n-----END CERTIFICATE-----\n");
+    let text = format!("{good}-----BEGIN CERTIFICATE-----\nMAIwAA==\n-----END CERTIFICATE-----\n");
     let json = certificates(&home.run_with_input(&["certs", "inspect", "-", "-o", "json"], &text));
     assert_eq!(json.len(), 2);
     assert_eq!(json[0]["findings"], serde_json::json!([]));

@@ -167,14 +167,16 @@ async fn a_watch_tells_what_is_there_and_then_what_changes() {
 async fn a_watch_goes_on_with_credentials_that_were_renewed_and_without_a_file_that_cannot_be_written()
  {
     let lab = Lab::start(one_control_plane()).await;
-    let folder = lab.home.path().to_str().unwrap();
+    // A file has no files in it.
+    let nowhere = lab.home.path().join(".talos/config/certs.prom");
+    let nowhere = nowhere.to_str().unwrap();
     let args = [
         "certs",
         "watch",
         "--interval",
         "20ms",
         "--textfile",
-        folder,
+        nowhere,
         "-o",
         "ndjson",
     ];

@@ -236,6 +236,11 @@ impl FixChange {
         }
     }
 
+    /// Tells whether every server of it was dialled.
+    pub(super) fn is_dialled(&self) -> bool {
+        self.servers.iter().all(|kind| self.dialled.contains(kind))
+    }
+
     fn add(&mut self, server: &Server, names: Vec<Name>) {
         self.servers.push(server.kind);
         if server.source == Source::Served {

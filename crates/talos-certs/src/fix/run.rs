@@ -12,10 +12,14 @@ use talos_config::machine::is_same;
 use talos_pki::{Certificate, Name, covers};
 use tokio::time::Instant;
 
-use super::{FixError, FixPlan, NodeFix};
+use super::{FixChange, FixError, FixPlan, NodeFix};
 use crate::{
-    CollectOptions, Evidence, ProbeOptions, Seen, ServerKind, Source, collect, verified_handshake,
+    CollectOptions, Evidence, Handshake, ProbeOptions, Seen, ServerKind, Source, collect,
+    verified_handshake,
 };
+
+/// A label that a wildcard stands for.
+const WILDCARD_LABEL: &str = "any";
 
 /// How nodes and their servers are reached.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +36,7 @@ pub struct FixTiming {
     /// Pause between two looks at a server.
     pub poll: Duration,
     /// Time for which kube-apiserver must answer, unless it was seen to restart: the restart comes some seconds after
-    /// the new certificate.
+    /// the new certificate. It is four times as long where kube-apiserver cannot be dialled from here.
     pub settle: Duration,
     /// Time after which a node counts as failed.
     pub limit: Duration,
@@ -262,6 +266,9 @@ async fn wait(
 ) -> Result<Evidence, FixError> {
     /// Looks in a row that must succeed after a restart was seen.
     const IN_A_ROW: u32 = 3;
+    /// How many times as long a restart is waited for that cannot be seen: on a real node it is over 98 seconds after the
+    /// names are served.
+    const UNSEEN: u32 = 4;
     let FixTiming {
         poll,
         settle,
@@ -276,6 +283,15 @@ async fn wait(
         .iter()
         .flat_map(|change| change.servers.clone());
     collecting.kinds = kinds.collect();
+    // From afar only what the node holds can be seen, and nothing of a restart.
+    let mut restarting = plan
+        .changes
+        .iter()
+        .filter(|change| change.servers.contains(&ServerKind::KubeApiserver));
+    let settle = match restarting.all(FixChange::is_dialled) {
+        true => settle,
+        false => settle * UNSEEN,
+    };
     let started = Instant::now();
     let (mut served, mut up, mut in_a_row, mut restarted) = (false, started, 0, false);
     loop {
@@ -359,19 +375,33 @@ async fn verify(
             "no authority is known that should have issued it".to_owned(),
         ));
     }
-    let found = tokio::net::lookup_host(&address).await;
-    let found = found.map_err(|error| failed(error.to_string()))?.next();
-    let socket = found.ok_or_else(|| failed("the name has no address".to_owned()))?;
+    // A wildcard is tried with one of the names that it stands for.
+    let tried = match name {
+        Name::Dns(text) if text.starts_with("*.") => text.replacen('*', WILDCARD_LABEL, 1).parse(),
+        other => Ok(other.clone()),
+    };
+    let tried: Name = tried.map_err(|error: talos_pki::Error| failed(error.to_string()))?;
+    let limit = access.collecting.timeout;
+    let found = tokio::time::timeout(limit, tokio::net::lookup_host(&address)).await;
+    let found = found.map_err(|_| failed("the name was not resolved in time".to_owned()))?;
+    let found = found.map_err(|error| failed(error.to_string()))?;
     let probing = ProbeOptions {
         timeout: access.collecting.timeout,
         http2: seen.kind == ServerKind::Apid,
         ..ProbeOptions::default()
     };
-    let handshake = verified_handshake(socket, name, authorities, now, &probing).await;
-    let handshake = handshake.map_err(|error| failed(crate::facts::sentence(&error)))?;
-    match (&handshake.rejection, handshake.is_verified()) {
-        (_, true) => Ok(Some(address)),
-        (Some(why), _) => Err(failed(why.to_string())),
-        (None, false) => Err(failed("no certificate was presented".to_owned())),
+    let mut why = "the name has no address".to_owned();
+    for socket in found {
+        let handshake = verified_handshake(socket, &tried, authorities, now, &probing).await;
+        why = match handshake {
+            Ok(handshake) if handshake.is_verified() => return Ok(Some(address.clone())),
+            Ok(Handshake {
+                rejection: Some(rejection),
+                ..
+            }) => rejection.to_string(),
+            Ok(_) => "no certificate was presented".to_owned(),
+            Err(error) => crate::facts::sentence(&error),
+        };
     }
+    Err(failed(why))
 }

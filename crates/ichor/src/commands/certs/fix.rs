@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use talos_certs::{
     FixAccess, FixConfig, FixEvent, FixOptions, FixPlan, FixReport, FixState, FixStop, FixTiming,
-    fix, plan_fix,
+    Report, fix, plan_fix,
 };
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
@@ -88,7 +88,7 @@ pub(super) fn run(args: &Args, session: &mut Session) -> Result<Outcome, Error> 
     }
     if args.dry_run || document.plan.nodes.is_empty() {
         finish(&mut session.output, &document)?;
-        return Ok(outcome(&document));
+        return Ok(outcome(&document, report));
     }
     if let Some(node) = document.plan.nodes.iter().find(|node| node.pending) {
         return Err(Error::new(
@@ -106,7 +106,7 @@ pub(super) fn run(args: &Args, session: &mut Session) -> Result<Outcome, Error> 
         &document.plan,
     )?);
     finish(&mut session.output, &document)?;
-    Ok(outcome(&document))
+    Ok(outcome(&document, report))
 }
 
 /// Reads the configurations of the nodes that may be changed.
@@ -293,12 +293,13 @@ fn finish(output: &mut Output, document: &Fixed) -> Result<(), Error> {
     Ok(())
 }
 
-fn outcome(document: &Fixed) -> Outcome {
+fn outcome(document: &Fixed, report: &Report) -> Outcome {
     let nodes = document.result.iter().flat_map(|result| &result.nodes);
     let (done, open): (Vec<_>, Vec<_>) = nodes.partition(|node| node.state == FixState::Done);
     match (done.is_empty(), open.is_empty()) {
-        (_, true) if document.plan.not_fixable.is_empty() => Outcome::Done,
-        (_, true) => Outcome::Found,
+        (_, true) if !document.plan.not_fixable.is_empty() => Outcome::Found,
+        (_, true) if report.has_failures() => Outcome::SomeNodesFailed,
+        (_, true) => Outcome::Done,
         (true, false) => Outcome::AllNodesFailed(Code::Failed),
         (false, false) => Outcome::SomeNodesFailed,
     }

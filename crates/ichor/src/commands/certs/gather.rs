@@ -102,7 +102,11 @@ impl Judged {
                     .hint("what was tried is listed above"),
             );
         }
-        Ok(Outcome::Done)
+        // Nothing found among what answered says nothing about the rest.
+        Ok(match self.report.has_failures() {
+            true => Outcome::SomeNodesFailed,
+            false => Outcome::Done,
+        })
     }
 }
 
