@@ -88,7 +88,12 @@ const VALUES: [Mended; 6] = [
         is_it: |site| {
             matches!(
                 site.key,
-                "minSize" | "maxSize" | "match" | "triggerExpression" | "cgroupRankingExpression"
+                "minSize"
+                    | "minAllocationGroupSize"
+                    | "maxSize"
+                    | "match"
+                    | "triggerExpression"
+                    | "cgroupRankingExpression"
             ) && site.compat.is_none()
                 && site.is_kept()
         },
