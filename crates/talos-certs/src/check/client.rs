@@ -12,7 +12,12 @@ use crate::report::{CertificateSummary, Client, Problem};
 /// Roles of the Talos API with which a caller may look at nodes.
 const READING: [&str; 3] = ["os:admin", "os:operator", "os:reader"];
 /// Roles of the Talos API for one purpose each.
-const NARROW: [&str; 2] = ["os:etcd:backup", "os:impersonator"];
+const NARROW: [&str; 4] = [
+    "os:etcd:backup",
+    "os:image:verifier",
+    "os:impersonator",
+    "os:meta:writer",
+];
 
 /// Judges all client certificates and trusted authorities.
 pub(super) fn judge_clients(

@@ -71,7 +71,11 @@ impl Names {
                 self.add(address, NameSource::NodeAddress);
             }
         }
-        for hostname in &facts.hostnames {
+        let most = match kind {
+            ServerKind::Kubelet => 1,
+            _ => facts.hostnames.len(),
+        };
+        for hostname in facts.hostnames.iter().take(most) {
             self.add(hostname, NameSource::Hostname);
         }
         if kind == ServerKind::Etcd {

@@ -310,10 +310,13 @@ fn forget(holder: &mut Node, place: Place, authority: &Certificate) {
         let read = value.and_then(|value| place.read("acceptedCAs", &value).ok());
         read.is_some_and(|one| one.der() == authority.der())
     };
+    let mut is_changed = false;
     while let Some(index) = list.items().position(is_it) {
         list.remove_item(index);
+        is_changed = true;
     }
-    if list.is_empty() {
+    // A list that was empty before is not ours.
+    if is_changed && list.is_empty() {
         holder.remove("acceptedCAs");
     }
 }

@@ -140,3 +140,14 @@ fn what_is_damaged_is_named() {
     );
     check("machine: [", "the machine configuration cannot be read");
 }
+
+#[test]
+fn an_empty_list_that_was_there_stays() {
+    let old = authority(AuthorityKind::Talos);
+    let text = format!(
+        "version: v1alpha1\nmachine:\n    type: worker\n    ca:\n        crt: {}\n    acceptedCAs: []\n",
+        base64(old.certificate().pem())
+    );
+    let change = Change::Drop(old.certificate());
+    assert_eq!(write(&text, Rotated::Talos, false, change).unwrap(), text);
+}
