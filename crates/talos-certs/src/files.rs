@@ -184,15 +184,18 @@ impl FileContents {
                 certificate,
                 manager: None,
             }),
-            Err(Damaged { why, der })
-                if !der.is_empty() && !Inspection::is_certificate_like(&der) =>
-            {
-                let why = format!(
-                    "{why}; it has not the shape of a certificate, so nothing of it is shown"
-                );
-                self.problem(part, why);
-            }
-            Err(Damaged { why, der }) => self.problems.push(FileProblem { part, why, der }),
+            Err(Damaged { why, der }) if der.is_empty() => self.problem(part, why),
+            Err(Damaged { why, der }) => match Inspection::certificate_part(&der) {
+                Some(shown) => self.problems.push(FileProblem {
+                    part,
+                    why,
+                    der: shown.to_vec(),
+                }),
+                None => {
+                    let shape = "it has not the shape of a certificate, so nothing of it is shown";
+                    self.problem(part, format!("{why}; {shape}"));
+                }
+            },
         }
     }
 

@@ -153,21 +153,19 @@ impl Inspection {
         read
     }
 
-    /// Tells whether DER has, as far as it goes, the outer shape of a certificate; a private key, a key store or anything
-    /// else does not, and nothing of it is to be shown.
-    pub fn is_certificate_like(der: &[u8]) -> bool {
-        let Some(inside) = content_of(der) else {
-            return false;
-        };
-        let Some(signed) = content_of(inside) else {
-            return false;
-        };
+    /// Returns the part of DER that has, as far as it goes, the outer shape of a certificate, without what follows it; a
+    /// private key, a key store or anything else has not, and nothing of it is to be shown.
+    pub fn certificate_part(der: &[u8]) -> Option<&[u8]> {
+        let inside = content_of(der)?;
+        let end = (der.len() - inside.len()).saturating_add(declared_length(der)?);
+        let der = der.get(..end).unwrap_or(der);
+        let inside = content_of(der)?;
+        let signed = content_of(inside)?;
         // Behind the part that is signed comes the algorithm, unless the rest is cut off.
         let header = inside.len() - signed.len();
-        let length = declared_length(inside).unwrap_or(usize::MAX);
-        let next = header.saturating_add(length);
-        // A request for a certificate has its version first, in a part that is signed as well; it is no secret.
-        inside.get(next).is_none_or(|tag| *tag == read::SEQUENCE)
+        let next = header.saturating_add(declared_length(inside)?);
+        let is_certificate = inside.get(next).is_none_or(|tag| *tag == read::SEQUENCE);
+        is_certificate.then_some(der)
     }
 
     /// Reads every certificate of a PEM text, or the one of DER, whatever state they are in.

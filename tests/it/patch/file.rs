@@ -386,6 +386,24 @@ fn every_patch_that_is_at_fault_is_told_with_its_file_and_number_and_nothing_is_
         2,
         &["2 patches cannot be used", "/nowhere/1", "/nowhere/2"],
     );
+    let both = home.run(&[
+        "mc",
+        "patch",
+        &file,
+        "-p",
+        "@/nowhere/1",
+        "-p",
+        "machine: [",
+    ]);
+    refused(
+        &both,
+        2,
+        &[
+            "2 patches cannot be used",
+            "/nowhere/1",
+            "patch 2 cannot be used",
+        ],
+    );
 }
 
 #[test]

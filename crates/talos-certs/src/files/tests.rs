@@ -200,6 +200,9 @@ fn nothing_of_a_private_key_is_kept_wherever_a_certificate_belongs() {
     let text = STANDARD.encode(&pkcs8);
     let wrapped = format!("-----BEGIN CERTIFICATE-----\n{text}\n-----END CERTIFICATE-----\n");
     let swapped = format!("machine: {{ca: {{crt: {}}}}}\n", STANDARD.encode(&wrapped));
+    let behind = [key.certificate().der(), pkcs8.as_slice()].concat();
+    let problems = read_file("file", &behind).problems;
+    assert_eq!(problems[0].der, key.certificate().der());
     for content in [pkcs8.as_slice(), wrapped.as_bytes(), swapped.as_bytes()] {
         let contents = read_file("file", content);
         assert_eq!((contents.kept.len(), contents.problems.len()), (0, 1));
@@ -212,10 +215,11 @@ fn a_certificate_that_is_cut_off_is_still_shown() {
     let whole = Certificate::many_from_pem(vendored("talos-ca")).unwrap();
     let der = whole[0].der();
     for length in [12, der.len() / 2, der.len() - 1] {
-        assert!(Inspection::is_certificate_like(&der[..length]), "{length}");
+        let part = Inspection::certificate_part(&der[..length]);
+        assert_eq!(part, Some(&der[..length]));
     }
-    assert!(Inspection::is_certificate_like(der));
+    assert_eq!(Inspection::certificate_part(der), Some(der));
     for other in [&[][..], &[0x30], &[0x30, 0x03, 0x02, 0x01, 0x00], b"text"] {
-        assert!(!Inspection::is_certificate_like(other), "{other:?}");
+        assert_eq!(Inspection::certificate_part(other), None, "{other:?}");
     }
 }

@@ -70,8 +70,7 @@ pub(crate) fn unread(
 }
 
 fn texts(session: &mut Session, flag: &str, sources: &[String]) -> Result<Vec<String>, Error> {
-    let mut texts = Vec::with_capacity(sources.len());
-    let mut faults = Vec::new();
+    let mut read = Vec::with_capacity(sources.len());
     for (index, source) in sources.iter().enumerate() {
         let text = match file_of(source) {
             Some(path) => {
@@ -80,18 +79,27 @@ fn texts(session: &mut Session, flag: &str, sources: &[String]) -> Result<Vec<St
             }
             None => Ok(source.clone()),
         };
-        match text {
-            Ok(text) => {
-                session.output.learn_secrets_of(&text);
-                texts.push(text);
-            }
-            Err(error) => faults.push(error),
+        if let Ok(text) = &text {
+            session.output.learn_secrets_of(text);
         }
+        read.push(text);
     }
-    match together(faults) {
-        None => Ok(texts),
-        Some(error) => Err(error),
+    if read.iter().all(Result::is_ok) {
+        return Ok(read.into_iter().flatten().collect());
     }
+    // What is wrong with those that could be read is told beside those that could not.
+    let faults = read.into_iter().enumerate().filter_map(|(index, text)| {
+        let fault = |error| {
+            let named = named(sources, index);
+            invalid(&error).context(format!("{named} cannot be used"))
+        };
+        match text {
+            Ok(text) => Patch::parse(&text).err().map(fault),
+            Err(error) => Some(error),
+        }
+    });
+    Err(together(faults.collect())
+        .unwrap_or_else(|| Error::new(Code::Invalid, "no patch can be used")))
 }
 
 /// Makes one error of several.
