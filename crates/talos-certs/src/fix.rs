@@ -1,6 +1,7 @@
 //! Repairing names that certificates miss: a pure plan of patches, and a function that carries it out node by node.
 
 mod plan;
+mod pods;
 mod run;
 
 pub use plan::{FixChange, FixConfig, FixPlan, NodeFix, NotFixable, plan_fix};

@@ -182,3 +182,38 @@ async fn a_node_that_cannot_be_looked_at_is_no_clean_result() {
     assert_eq!(ran.code, Some(4), "{ran:?}");
     assert_eq!(ran.json()["incomplete"], true);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restart_that_cannot_be_seen_from_here_is_over_when_the_node_says_so() {
+    let lab = Lab::start(Options {
+        controlplanes: 2,
+        workers: 0,
+        nat: true,
+        ..Options::default()
+    })
+    .await;
+    let forwarded = lab.cluster.nodes()[0].kube_dial().unwrap().to_string();
+    let args = [
+        "certs",
+        "fix",
+        "--all-nodes",
+        "--expect",
+        "kube-apiserver=lb.example",
+        "--k8s-endpoint",
+        &forwarded,
+        "--settle",
+        "1h",
+        "--timeout",
+        "1m",
+    ];
+    let ran = lab.run(&args);
+    assert!(
+        ran.stdout.contains("cannot be dialled from here"),
+        "{ran:?}"
+    );
+    for node in lab.cluster.nodes() {
+        assert!(node.kube_outages() > 0, "{ran:?}");
+        let config = node.machine_config().unwrap();
+        assert!(config.contains("lb.example"), "{ran:?}");
+    }
+}

@@ -12,6 +12,7 @@ use talos_config::machine::is_same;
 use talos_pki::{Certificate, Name, covers};
 use tokio::time::Instant;
 
+use super::pods::Pods;
 use super::{FixChange, FixError, FixPlan, NodeFix};
 use crate::{
     CollectOptions, Evidence, Handshake, ProbeOptions, Seen, ServerKind, Source, collect,
@@ -192,6 +193,10 @@ async fn fix_node(
     };
     let node = access.client.node(plan.node.as_str());
     still_the_same(plan, &node).await?;
+    let before = match plan.restarts {
+        true => Pods::of(&node).await,
+        false => None,
+    };
     tell("applying the configuration without a reboot".to_owned());
     let request = ApplyRequest {
         config: plan.text.clone(),
@@ -206,7 +211,7 @@ async fn fix_node(
     })?;
     fixed.applied = true;
     tell("waiting until the names are served".to_owned());
-    let evidence = wait(plan, access, options, &tell).await?;
+    let evidence = wait(plan, access, options, before.as_ref(), &tell).await?;
     for change in &plan.changes {
         for seen in servers(&evidence, plan, &change.servers) {
             for name in &change.parsed {
@@ -262,6 +267,7 @@ async fn wait(
     plan: &NodeFix,
     access: FixAccess<'_>,
     options: &FixOptions<'_>,
+    before: Option<&Pods>,
     tell: &impl Fn(String),
 ) -> Result<Evidence, FixError> {
     /// Looks in a row that must succeed after a restart was seen.
@@ -292,11 +298,27 @@ async fn wait(
         true => settle,
         false => settle * UNSEEN,
     };
+    let node = access.client.node(plan.node.as_str());
     let started = Instant::now();
     let (mut served, mut up, mut in_a_row, mut restarted) = (false, started, 0, false);
     loop {
         let evidence = collect(Ok(access.client), &collecting).await;
-        match missing(plan, &evidence) {
+        let mut missing = missing(plan, &evidence);
+        let mut is_over = false;
+        // What was not ready before the change may have reasons of its own.
+        if let Some(before) = before.filter(|before| before.unready().is_none()) {
+            // A node that told before and does not now is in the middle of it.
+            let now = Pods::of(&node).await;
+            let unready = match &now {
+                Some(now) => now
+                    .unready()
+                    .map(|pod| format!("{pod} is not ready, says the node")),
+                None => Some("the node does not tell of its pods".to_owned()),
+            };
+            missing = missing.or(unready);
+            is_over = now.is_some_and(|now| now.were_started_since(before));
+        }
+        match missing {
             None => {
                 if in_a_row == 0 {
                     up = Instant::now();
@@ -309,7 +331,8 @@ async fn wait(
                     );
                 }
                 served = true;
-                let settled = up.elapsed() >= settle || (restarted && in_a_row >= IN_A_ROW);
+                let answers = in_a_row >= IN_A_ROW && (restarted || is_over);
+                let settled = up.elapsed() >= settle || answers;
                 if !plan.restarts || settled {
                     return Ok(evidence);
                 }

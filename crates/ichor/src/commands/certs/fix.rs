@@ -34,7 +34,8 @@ pub(super) struct Args {
     /// Show the plan and the differences, and write nothing
     #[arg(long)]
     dry_run: bool,
-    /// Look at kube-apiserver for this long, once it serves the names, before its restart counts as over or not coming
+    /// Look at kube-apiserver for this long, once it serves the names, before its restart counts as over or not coming; four times as long
+    /// where it cannot be dialled
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = values::duration)]
     settle: Duration,
     /// Give a node up after this long
