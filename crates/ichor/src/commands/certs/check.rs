@@ -10,7 +10,8 @@ use crate::session::Session;
 ///
 /// Looks at apid (port 50000) of every node and at kube-apiserver (port 6443) of control planes, also where the server
 /// refuses us. What cannot be dialled is judged from the node's resources, which takes os:admin. Behind forwarded loopback
-/// ports, nodes are not dialled at their own addresses. Exits with 3 when something was found.
+/// ports, nodes are not dialled at their own addresses. Exits with 3 when something was
+/// found, else with 4 when something could not be looked at.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]

@@ -12,7 +12,8 @@ use crate::session::Session;
 /// Write the verdict as one page for people
 ///
 /// The page shows findings with the commands that repair them, when each certificate ends, and which names each server
-/// covers. It is one file that loads nothing and runs nothing. Exits with 3 when something was found.
+/// covers. It is one file that loads nothing and runs nothing. Exits with 3 when something was
+/// found, else with 4 when something could not be looked at.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Write the page to this file, or to standard output if it is -
