@@ -85,7 +85,7 @@ pub(super) fn run(args: &Args, session: &mut Session) -> Result<Outcome, Error> 
     };
     super::show::not_checked(&mut session.output, report);
     if *session.output.format() == Format::Table {
-        show_plan(&mut session.output, &document.plan)?;
+        show_plan(&mut session.output, &document.plan, report.has_failures())?;
     }
     if args.dry_run || document.plan.nodes.is_empty() {
         finish(&mut session.output, &document)?;
@@ -222,7 +222,7 @@ impl Told {
     }
 }
 
-fn show_plan(output: &mut Output, plan: &FixPlan) -> Result<(), Error> {
+fn show_plan(output: &mut Output, plan: &FixPlan, is_partial: bool) -> Result<(), Error> {
     for node in &plan.nodes {
         output.line(&format!("{}:", node.node))?;
         for change in &node.changes {
@@ -242,7 +242,10 @@ fn show_plan(output: &mut Output, plan: &FixPlan) -> Result<(), Error> {
         output.line("")?;
     }
     if plan.nodes.is_empty() {
-        output.line("No name is missing that a setting of these nodes adds.")?;
+        output.line(match is_partial {
+            true => "No name is missing, as far as servers could be looked at, that a setting of these nodes adds.",
+            false => "No name is missing that a setting of these nodes adds.",
+        })?;
     }
     for left in &plan.not_fixable {
         let kind = left.kind.map(|kind| format!(" {}", kind.as_str()));

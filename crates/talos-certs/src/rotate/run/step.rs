@@ -1,10 +1,10 @@
 //! The steps of one round: each brings one node to where it should be and waits until it is there.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use talos_client::{ApplyMode, ApplyRequest, Kind, Node};
 use talos_config::talosconfig::Identity;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::guard::undisturbed;
 use super::{Keep, RotateEvent, RotateOptions, TalosCredentials, broken};
