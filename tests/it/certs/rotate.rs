@@ -57,8 +57,11 @@ impl Disk {
         }
     }
 
+    /// Reads the talosconfig; it is judged at the time it is read.
     fn current(&self) -> Current {
-        self.current.lock().unwrap().clone()
+        let mut current = self.current.lock().unwrap().clone();
+        current.options.now = Timestamp::now();
+        current
     }
 
     fn write(&self, credentials: &TalosCredentials) {
