@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use rustls_pki_types::CertificateDer;
 use talos_client::{Client, Fingerprint, Node, Options, ProxyRules, Security};
 use talos_config::talosconfig::{self, Context, TalosConfig};
+use talos_kube::Patience;
 
 use crate::env::TalosconfigPlace;
 use crate::error::{Code, Error};
@@ -204,19 +205,32 @@ impl Session {
         if let Some(cluster) = &self.global.cluster {
             options.cluster = Some(cluster.clone());
         }
-        if proxy_url.is_none()
-            && let Some(proxy) = self.env.either("HTTPS_PROXY", "https_proxy")
-        {
-            options.proxy =
-                ProxyRules::from_environment(Some(proxy), self.env.either("NO_PROXY", "no_proxy"))
-                    .map_err(|error| {
-                        Error::new(Code::Invalid, "HTTPS_PROXY cannot be used").caused_by(&error)
-                    })?;
+        if proxy_url.is_none() && self.env.either("HTTPS_PROXY", "https_proxy").is_some() {
+            options.proxy = self.proxy()?;
         }
         options.connect_timeout = self.global.connect_timeout;
         options.request_timeout = self.global.request_timeout;
         options.system_roots = system_roots;
         Ok(options)
+    }
+
+    /// Returns the proxy that the environment names.
+    pub(crate) fn proxy(&self) -> Result<ProxyRules, Error> {
+        let env = &self.env;
+        ProxyRules::from_environment(
+            env.either("HTTPS_PROXY", "https_proxy"),
+            env.either("NO_PROXY", "no_proxy"),
+        )
+        .map_err(|error| Error::new(Code::Invalid, "HTTPS_PROXY cannot be used").caused_by(&error))
+    }
+
+    /// Returns the time limits of Kubernetes as the flags say them.
+    pub(crate) fn patience(&self) -> Patience {
+        Patience {
+            connect: self.global.connect_timeout,
+            request: self.global.request_timeout,
+            ..Patience::default()
+        }
     }
 
     fn choice<'a>(&'a self, context: &'a [String]) -> Choice<'a> {

@@ -187,12 +187,14 @@ impl std::error::Error for Error {}
 impl Error {
     /// Hands the error to a library that will give it back as a cause: with all its own causes in one sentence.
     pub(crate) fn into_cause(self) -> Box<dyn std::error::Error + Send + Sync> {
-        let mut sentence = self.0.message;
-        for cause in self.0.causes {
-            sentence.push_str(": ");
-            sentence.push_str(&cause);
-        }
-        sentence.into()
+        self.sentence().into()
+    }
+
+    /// Joins the message and its causes.
+    pub(crate) fn sentence(&self) -> String {
+        let message = std::iter::once(&self.0.message);
+        let parts: Vec<&str> = message.chain(&self.0.causes).map(String::as_str).collect();
+        parts.join(": ")
     }
 }
 

@@ -410,6 +410,11 @@ fn tame(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// Replaces control characters, line ends and tabs among them, in what somebody else wrote and is to stay on its line.
+pub(crate) fn one_line(text: &str) -> String {
+    text.replace(char::is_control, "\u{fffd}")
+}
+
 /// Makes a table without borders, three spaces between columns, never wrapped.
 pub(crate) fn columns<const N: usize>(headers: [&str; N]) -> Table {
     column_list(headers.iter().map(|header| (*header).to_owned()).collect())

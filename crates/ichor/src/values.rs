@@ -70,6 +70,14 @@ pub(crate) fn talos_version_if_any(text: &str) -> Result<String, String> {
     }
 }
 
+/// Reads a Go duration, or days such as `30d`.
+pub(crate) fn period(text: &str) -> Result<Duration, String> {
+    match text.strip_suffix('d').map(str::parse::<u32>) {
+        Some(Ok(days)) => Ok(Duration::from_secs(u64::from(days) * 24 * 60 * 60)),
+        _ => duration(text),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,5 +164,14 @@ mod tests {
         fn any_text_is_a_duration_or_an_error(text in "\\PC{0,12}") {
             let _ = duration(&text);
         }
+    }
+
+    #[test]
+    fn periods_are_durations_or_days() {
+        assert_eq!(period("30d"), Ok(Duration::from_secs(2_592_000)));
+        assert_eq!(period("720h"), Ok(Duration::from_secs(2_592_000)));
+        assert_eq!(period("0"), Ok(Duration::ZERO));
+        assert!(period("d").is_err());
+        assert!(period("30").is_err());
     }
 }

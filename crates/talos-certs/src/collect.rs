@@ -8,6 +8,7 @@ use talos_kube::Address;
 use talos_pki::{Certificate, Name, Role};
 
 use crate::check::host_of;
+use crate::error::sentence;
 use crate::evidence::{ClientSeen, TrustSeen};
 use crate::facts::{self, Reading, Wanted};
 use crate::servers;
@@ -236,7 +237,7 @@ async fn read_nodes(
     let client = match client {
         Ok(client) => client,
         Err(error) => {
-            let why = facts::sentence(error);
+            let why = sentence(error);
             let nodes = options.nodes.iter();
             return nodes
                 .map(|name| AskedNode {
@@ -267,7 +268,7 @@ async fn read_nodes(
             Err(error) => AskedNode {
                 name,
                 reading: Reading::default(),
-                failure: Some(facts::sentence(&error)),
+                failure: Some(sentence(&error)),
             },
         })
         .collect()

@@ -19,3 +19,15 @@ pub enum Error {
         count: usize,
     },
 }
+
+/// Joins an error and its causes.
+pub(crate) fn sentence(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}

@@ -12,6 +12,7 @@ use talos_config::machine::MachineConfig;
 use talos_pki::{Certificate, Name};
 
 use crate::check::host_of;
+use crate::error::sentence;
 use crate::evidence::{ClockSeen, Kept, Place, WantedNames};
 use crate::files::walk;
 use crate::{ClusterEndpoint, EndpointSource, NodeFacts, ServerKind};
@@ -401,18 +402,6 @@ async fn clock(node: &Node) -> Option<ClockSeen> {
         asked,
         answered: Timestamp::now(),
     })
-}
-
-/// Joins an error and its causes.
-pub(crate) fn sentence(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }
 
 fn hostnames(spec: &Value) -> Vec<Name> {

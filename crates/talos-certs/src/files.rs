@@ -10,8 +10,8 @@ use serde_json::Value;
 use talos_config::yaml;
 use talos_pki::{Certificate, Inspection, Purpose};
 
+use crate::error::sentence;
 use crate::evidence::{Kept, Place};
-use crate::facts::sentence;
 
 pub(crate) use material::{Damaged, certificates, walk};
 

@@ -6,8 +6,7 @@ mod run;
 
 pub use plan::{FixChange, FixConfig, FixPlan, NodeFix, NotFixable, plan_fix};
 pub use run::{
-    FixAccess, FixEvent, FixOptions, FixReport, FixState, FixStop, FixTiming, FixedNode,
-    VerifiedName, fix,
+    FixAccess, FixEvent, FixOptions, FixReport, FixState, FixTiming, FixedNode, VerifiedName, fix,
 };
 
 /// Tells why a plan could not be made, or what went wrong on a node.

@@ -10,8 +10,8 @@ use kube::api::ListParams;
 use talos_kube::Kubernetes;
 use talos_pki::{Certificate, SigningRequest};
 
+use crate::error::sentence;
 use crate::evidence::{Kept, Place, RequestSeen, RequestState};
-use crate::facts::sentence;
 use crate::files::certificates;
 use crate::{Evidence, NotChecked};
 

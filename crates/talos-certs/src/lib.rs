@@ -36,6 +36,7 @@ mod rotate;
 mod servers;
 mod setting;
 mod snapshot;
+mod stop;
 
 pub use check::{CheckOptions, ExpectProblem, ExpectedName, check, read_expectations};
 pub use collect::{CollectOptions, KubernetesAccess, collect};
@@ -47,7 +48,7 @@ pub use evidence::{
 pub use files::{FileContents, FileKind, FileProblem, Reference, read_file};
 pub use fix::{
     FixAccess, FixChange, FixConfig, FixError, FixEvent, FixOptions, FixPlan, FixReport, FixState,
-    FixStop, FixTiming, FixedNode, NodeFix, NotFixable, VerifiedName, fix, plan_fix,
+    FixTiming, FixedNode, NodeFix, NotFixable, VerifiedName, fix, plan_fix,
 };
 pub use handshake::{Handshake, verified_handshake};
 pub use inventory::{
@@ -69,9 +70,10 @@ pub use report::{
 pub use rotate::{
     ConfigProblem, Journal, Keep, KeepError, RotateAccess, RotateClock, RotateError, RotateEvent,
     RotateFacts, RotateKubernetes, RotateNode, RotateObserver, RotateOptions, RotatePlan,
-    RotateReport, RotateStep, RotateStop, RotateTiming, Rotated, Rotation, Round, TalosCredentials,
+    RotateReport, RotateStep, RotateTiming, Rotated, Rotation, Round, TalosCredentials,
     gather_rotation, plan_rotation, rotate,
 };
 pub use servers::probe_server;
 pub use setting::Setting;
 pub use snapshot::{Change, Snapshot, Spot};
+pub use stop::Stop;

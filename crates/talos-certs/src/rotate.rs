@@ -28,8 +28,8 @@ pub use gather::{RotateFacts, RotateNode, gather_rotation};
 pub use journal::{Journal, Rotation};
 pub use plan::{RotatePlan, RotateStep, Round, plan_rotation};
 pub use run::{
-    Keep, RotateClock, RotateEvent, RotateObserver, RotateOptions, RotateReport, RotateStop,
-    RotateTiming, TalosCredentials, rotate,
+    Keep, RotateClock, RotateEvent, RotateObserver, RotateOptions, RotateReport, RotateTiming,
+    TalosCredentials, rotate,
 };
 pub use verify::RotateKubernetes;
 

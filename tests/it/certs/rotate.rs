@@ -11,8 +11,8 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use serde_json::Value;
 use talos_certs::{
-    Journal, Keep, RotateAccess, RotateError, RotateEvent, RotateOptions, RotateStop, RotateTiming,
-    Rotated, TalosCredentials, gather_rotation, rotate,
+    Journal, Keep, RotateAccess, RotateError, RotateEvent, RotateOptions, RotateTiming, Rotated,
+    Stop, TalosCredentials, gather_rotation, rotate,
 };
 use talos_client::{Client, Options, Security};
 use talos_config::machine::MachineConfig;
@@ -99,7 +99,7 @@ async fn run(
             kubelet: Duration::from_millis(100),
         },
         now: Arc::new(Timestamp::now),
-        stop: RotateStop::default(),
+        stop: Stop::default(),
         observer: Arc::new(move |event| {
             let mut kill = kill.lock().unwrap();
             if kill(&event) {

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use talos_client::{Kind, ProxyRules};
-use talos_kube::{Component, Kubernetes, Options, Patience, reach_through};
+use talos_client::Kind;
+use talos_kube::{Component, Kubernetes, Options, reach_through};
 use talos_upgrade::{
     Cluster, Image, InventoryPolicy, ManifestOptions, Plan, Request, RunOptions, Stop, Timing,
     gather, plan, preview, rules,
@@ -99,12 +99,8 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
     let mut teller = Teller::new();
     let options = Options {
         endpoint: args.k8s_endpoint.clone(),
-        proxy: proxy(session)?,
-        patience: Patience {
-            connect: session.global.connect_timeout,
-            request: session.global.request_timeout,
-            ..Patience::default()
-        },
+        proxy: session.proxy()?,
+        patience: session.patience(),
         // Nothing was reached yet, so a server that restarts cannot be told from a wrong address.
         search: session.global.connect_timeout,
         watcher: teller.watcher(),
@@ -165,17 +161,6 @@ fn asked(session: &mut Session) -> Result<Target, Error> {
     } else {
         session.reading_one("upgrade-k8s")
     }
-}
-
-/// The proxy that the environment names.
-fn proxy(session: &Session) -> Result<ProxyRules, Error> {
-    let env = &session.env;
-    let (proxy, bypass) = (
-        env.either("HTTPS_PROXY", "https_proxy"),
-        env.either("NO_PROXY", "no_proxy"),
-    );
-    ProxyRules::from_environment(proxy, bypass)
-        .map_err(|error| Error::new(Code::Invalid, "HTTPS_PROXY cannot be used").caused_by(&error))
 }
 
 /// Reaches Kubernetes through the first of the nodes that is a control plane and answers.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use talos_config::yaml;
 use talos_pki::{Certificate, Error};
 
-use crate::facts::sentence;
+use crate::error::sentence;
 
 /// How every PEM block of a certificate begins.
 const BEGIN: [&str; 2] = [

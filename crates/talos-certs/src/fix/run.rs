@@ -1,7 +1,5 @@
 //! Carrying a plan out: one node after the other, each verified before the next one.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -15,7 +13,7 @@ use tokio::time::Instant;
 use super::pods::Pods;
 use super::{FixChange, FixError, FixPlan, NodeFix};
 use crate::{
-    CollectOptions, Evidence, Handshake, ProbeOptions, Seen, ServerKind, Source, collect,
+    CollectOptions, Evidence, Handshake, ProbeOptions, Seen, ServerKind, Source, Stop, collect,
     verified_handshake,
 };
 
@@ -53,28 +51,12 @@ impl Default for FixTiming {
     }
 }
 
-/// A request to stop before the next node.
-#[derive(Clone, Debug, Default)]
-pub struct FixStop(Arc<AtomicBool>);
-
-impl FixStop {
-    /// Asks to stop.
-    pub fn request(&self) {
-        self.0.store(true, Ordering::SeqCst);
-    }
-
-    /// Tells whether somebody asked to stop.
-    pub fn is_requested(&self) -> bool {
-        self.0.load(Ordering::SeqCst)
-    }
-}
-
 /// How a plan is carried out.
 pub struct FixOptions<'a> {
     /// How long things may take.
     pub timing: FixTiming,
     /// Looked at before each node.
-    pub stop: FixStop,
+    pub stop: Stop,
     /// The clock that certificates are judged by.
     pub now: &'a (dyn Fn() -> Timestamp + Sync),
     /// Told what happens.
@@ -169,7 +151,7 @@ pub async fn fix(plan: &FixPlan, access: FixAccess<'_>, options: &FixOptions<'_>
 
 /// Joins an error, its causes, and what a node found wrong with the configuration.
 fn in_words(error: &FixError) -> String {
-    let mut text = crate::facts::sentence(error);
+    let mut text = crate::error::sentence(error);
     if let FixError::Call { source, .. } = error
         && let talos_client::Error::Invalid { problems, .. } = source.as_ref()
     {
@@ -423,7 +405,7 @@ async fn verify(
                 ..
             }) => rejection.to_string(),
             Ok(_) => "no certificate was presented".to_owned(),
-            Err(error) => crate::facts::sentence(&error),
+            Err(error) => crate::error::sentence(&error),
         };
     }
     Err(failed(why))

@@ -4,7 +4,6 @@ mod guard;
 mod step;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -22,6 +21,7 @@ use super::{
     Journal, KeepError, RotateError, RotateFacts, RotateNode, Rotated, Rotation, Round,
     plan_rotation,
 };
+use crate::Stop;
 
 /// Pauses and budgets of a rotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,21 +46,6 @@ impl Default for RotateTiming {
 
 /// Tells the time.
 pub type RotateClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
-
-/// A request to stop at the next safe point: between two steps, never in the middle of one.
-#[derive(Clone, Debug, Default)]
-pub struct RotateStop(Arc<AtomicBool>);
-
-impl RotateStop {
-    /// Asks to stop.
-    pub fn request(&self) {
-        self.0.store(true, Ordering::SeqCst);
-    }
-
-    fn is_requested(&self) -> bool {
-        self.0.load(Ordering::SeqCst)
-    }
-}
 
 /// What happens in a rotation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -154,7 +139,7 @@ pub struct RotateOptions {
     /// Tells the time: a rotation takes a while, and what it meets was issued meanwhile.
     pub now: RotateClock,
     /// Asks for a stop between two steps.
-    pub stop: RotateStop,
+    pub stop: Stop,
     /// Told what happens.
     pub observer: RotateObserver,
     /// Where nodes are seen ready when the Kubernetes authority changed; none leaves that out.

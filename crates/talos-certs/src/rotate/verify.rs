@@ -13,6 +13,7 @@ use talos_pki::{Certificate, is_issued_by};
 
 use super::access::Clients;
 use super::{Rotated, Rotation, Round};
+use crate::error::sentence;
 
 /// What is looked for on a node.
 pub(super) struct Wanted<'a> {
@@ -72,7 +73,7 @@ async fn talos(clients: &Clients, node: &str, wanted: &Wanted<'_>) -> Result<(),
 async fn answers(client: &Client, node: &str, with: &str) -> Result<(), String> {
     match client.node(node).version().await {
         Ok(_) => Ok(()),
-        Err(error) => Err(format!("no answer with {with}: {}", chain(&error))),
+        Err(error) => Err(format!("no answer with {with}: {}", sentence(&error))),
     }
 }
 
@@ -132,7 +133,7 @@ pub(super) async fn ready(
         let kubeconfig = match through.kubeconfig().await {
             Ok(kubeconfig) => kubeconfig,
             Err(error) => {
-                failure = format!("no kubeconfig from {name}: {}", chain(&error));
+                failure = format!("no kubeconfig from {name}: {}", sentence(&error));
                 continue;
             }
         };
@@ -157,7 +158,7 @@ pub(super) async fn ready(
                     None => Err("Kubernetes does not know it".to_owned()),
                 };
             }
-            Err(error) => failure = format!("Kubernetes does not answer: {}", chain(&error)),
+            Err(error) => failure = format!("Kubernetes does not answer: {}", sentence(&error)),
         }
     }
     Err(failure)
@@ -188,8 +189,8 @@ pub(super) async fn kubelet(clients: &Clients, node: &str) -> Result<Kubelet, St
                 .await
         })
         .await
-        .map_err(|error| format!("the kubelet is not seen: {}", chain(&error)))?;
-    let spec = service.spec().map_err(|error| chain(&error))?;
+        .map_err(|error| format!("the kubelet is not seen: {}", sentence(&error)))?;
+    let spec = service.spec().map_err(|error| sentence(&error))?;
     let is = |key: &str| spec.get(key) == Some(&Value::Bool(true));
     Ok(Kubelet {
         healthy: is("running") && is("healthy"),
@@ -201,8 +202,8 @@ async fn secret(clients: &Clients, node: &str, (kind, id): Secret) -> Result<Val
     let found = clients.ask(node, async |node: Node| node.get("secrets", kind, id).await);
     let found = found
         .await
-        .map_err(|error| format!("{kind} is not seen: {}", chain(&error)))?;
-    found.spec().map_err(|error| chain(&error))
+        .map_err(|error| format!("{kind} is not seen: {}", sentence(&error)))?;
+    found.spec().map_err(|error| sentence(&error))
 }
 
 /// Holds the accepted authorities of a secret against what they should be.
@@ -238,10 +239,4 @@ fn is_new(secret: &Value, pointer: &str, what: &str, new: &Certificate) -> Resul
 fn certificate(value: Option<&Value>) -> Option<Certificate> {
     let pem = STANDARD.decode(value?.as_str()?).ok()?;
     Some(Certificate::many_from_pem(pem).ok()?.swap_remove(0))
-}
-
-/// Puts an error and all its causes into one text.
-pub(super) fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |cause| cause.source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }

@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 use talos_certs::{
-    FixAccess, FixConfig, FixEvent, FixOptions, FixPlan, FixReport, FixState, FixStop, FixTiming,
-    Report, fix, plan_fix,
+    FixAccess, FixConfig, FixEvent, FixOptions, FixPlan, FixReport, FixState, FixTiming, Report,
+    Stop, fix, plan_fix,
 };
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
@@ -161,7 +161,7 @@ fn carry_out(
     let (sender, mut events) = unbounded_channel();
     let told = Told(Mutex::new(sender));
     let observer = |event: &FixEvent| told.tell(event);
-    let stop = FixStop::default();
+    let stop = Stop::default();
     let options = FixOptions {
         timing: FixTiming {
             settle: args.settle,

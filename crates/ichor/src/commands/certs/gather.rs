@@ -1,6 +1,6 @@
 //! What the verbs of `ichor certs` look at, and how it is gathered and judged.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -35,7 +35,7 @@ pub(super) struct GatherArgs {
     #[arg(long, value_name = "KIND", value_delimiter = ',', default_value = "apid,kube-apiserver", value_parser = server_kinds)]
     server: Vec<Kinds>,
     /// Report certificates that end within this time, such as 720h or 30d
-    #[arg(long, alias = "expiring", value_name = "DURATION", default_value = "0", value_parser = period)]
+    #[arg(long, alias = "expiring", value_name = "DURATION", default_value = "0", value_parser = values::period)]
     warn_within: Duration,
     /// Dial Kubernetes here, such as a forwarded port
     #[arg(long, value_name = "HOST:PORT")]
@@ -111,32 +111,17 @@ impl Judged {
 }
 
 fn collect_options(args: &GatherArgs, look: &Look) -> Result<CollectOptions, Error> {
-    let endpoints = look.options.endpoints.iter().map(|text| {
-        text.parse::<Endpoint>().map_err(|error| {
-            Error::new(
-                Code::Invalid,
-                format!("the endpoint {text:?} cannot be used"),
-            )
-            .caused_by(&error)
-        })
-    });
     let k8s_endpoint = args.k8s_endpoint.as_deref().map(|text| {
         Address::parse(text).map_err(|error| {
             Error::new(Code::Usage, "--k8s-endpoint cannot be used").caused_by(&error)
         })
     });
-    let (authorities, identity) = match &look.options.security {
-        Security::Mutual(credentials) => (
-            credentials.authorities.clone(),
-            credentials.identity.as_ref(),
-        ),
-        Security::Maintenance { .. } => (Vec::new(), None),
+    let identity = match &look.options.security {
+        Security::Mutual(credentials) => credentials.identity.as_ref(),
+        Security::Maintenance { .. } => None,
     };
     let leaf = identity.and_then(|identity| identity.chain.first());
     Ok(CollectOptions {
-        nodes: look.nodes.clone(),
-        endpoints: endpoints.collect::<Result<_, _>>()?,
-        talos_authorities: authorities,
         talos_client: leaf.map(|leaf| {
             let place = format!("talosconfig context {:?}", look.context);
             (place, leaf.clone())
@@ -144,20 +129,44 @@ fn collect_options(args: &GatherArgs, look: &Look) -> Result<CollectOptions, Err
         k8s_endpoint: k8s_endpoint.transpose()?,
         kubernetes: kubernetes(args)?,
         kinds: kinds(args),
+        ..options_of(look)?
+    })
+}
+
+/// Takes what the flags and the talosconfig say of where nodes are and whom to trust.
+pub(super) fn options_of(look: &Look) -> Result<CollectOptions, Error> {
+    let endpoints = look.options.endpoints.iter().map(|text| {
+        text.parse::<Endpoint>().map_err(|error| {
+            let message = format!("the endpoint {text:?} cannot be used");
+            Error::new(Code::Invalid, message).caused_by(&error)
+        })
+    });
+    Ok(CollectOptions {
+        nodes: look.nodes.clone(),
+        endpoints: endpoints.collect::<Result<_, _>>()?,
+        talos_authorities: match &look.options.security {
+            Security::Mutual(credentials) => credentials.authorities.clone(),
+            Security::Maintenance { .. } => Vec::new(),
+        },
         concurrency: look.concurrency,
         timeout: look.options.connect_timeout,
         ..CollectOptions::default()
     })
 }
 
+/// Reads a kubeconfig.
+pub(super) fn kubeconfig(path: &Path) -> Result<Kubeconfig, Error> {
+    let text = files::read(path)?;
+    Kubeconfig::parse(path.display().to_string(), &text)
+        .map_err(|error| Error::of(Code::Invalid, &error))
+}
+
 fn kubernetes(args: &GatherArgs) -> Result<KubernetesAccess, Error> {
     let Some(path) = &args.kubeconfig else {
         return Ok(KubernetesAccess::default());
     };
-    let text = files::read(path)?;
-    let kubeconfig = Kubeconfig::parse(path.display().to_string(), &text)
-        .map_err(|error| Error::of(Code::Invalid, &error))?;
-    KubernetesAccess::from_kubeconfig(&kubeconfig).map_err(|error| Error::of(Code::Invalid, &error))
+    KubernetesAccess::from_kubeconfig(&kubeconfig(path)?)
+        .map_err(|error| Error::of(Code::Invalid, &error))
 }
 
 /// Returns the kinds of servers to look at, each once.
@@ -216,14 +225,6 @@ fn server_kind(text: &str) -> Result<ServerKind, String> {
     })
 }
 
-/// Reads a Go duration, or days such as `30d`.
-pub(super) fn period(text: &str) -> Result<Duration, String> {
-    match text.strip_suffix('d').map(str::parse::<u32>) {
-        Some(Ok(days)) => Ok(Duration::from_secs(u64::from(days) * 24 * 60 * 60)),
-        _ => values::duration(text),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -252,14 +253,5 @@ mod tests {
         check("nothing=lb.example", None);
         check("https://lb.example", None);
         check("", None);
-    }
-
-    #[test]
-    fn periods_are_durations_or_days() {
-        assert_eq!(period("30d"), Ok(Duration::from_secs(2_592_000)));
-        assert_eq!(period("720h"), Ok(Duration::from_secs(2_592_000)));
-        assert_eq!(period("0"), Ok(Duration::ZERO));
-        assert!(period("d").is_err());
-        assert!(period("30").is_err());
     }
 }

@@ -11,16 +11,16 @@ use talos_certs::{
     CollectOptions, Evidence, InventorySource, KubernetesAccess, NotChecked, ServerKind, collect,
     collect_kubernetes, list,
 };
-use talos_client::{Client, Endpoint, Kind, Security};
+use talos_client::{Client, Kind};
 use talos_config::kubeconfig::Kubeconfig;
 use talos_kube::{Access, Address, Kubernetes, Options, Patience, reach, reach_through};
 
-use super::gather::period;
+use super::gather::{kubeconfig, options_of};
 use crate::connect::{Look, system_roots};
 use crate::error::{Code, Error, Outcome};
-use crate::files;
 use crate::output::OutputArgs;
 use crate::session::Session;
+use crate::values;
 
 /// Control plane nodes that are asked for a kubeconfig until one has it.
 const ASKED: usize = 5;
@@ -42,7 +42,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "HOST:PORT", value_delimiter = ',', value_parser = address)]
     server_address: Vec<Address>,
     /// List only what ends within this time, such as 720h or 30d
-    #[arg(long, value_name = "DURATION", value_parser = period)]
+    #[arg(long, value_name = "DURATION", value_parser = values::period)]
     expiring: Option<Duration>,
     /// Reach Kubernetes with this kubeconfig, and list its certificates
     #[arg(long, value_name = "FILE")]
@@ -83,10 +83,8 @@ pub(super) fn run(args: &Args, session: &mut Session) -> Result<Outcome, Error> 
             kubernetes: looks(InventorySource::Kubernetes),
             kubeconfig,
             patience: Patience {
-                connect: session.global.connect_timeout,
-                request: session.global.request_timeout,
                 outage: session.global.request_timeout,
-                ..Patience::default()
+                ..session.patience()
             },
         };
         let client = Client::new(look.options);
@@ -227,28 +225,9 @@ impl Reaching {
     }
 }
 
-/// Makes a text that somebody else wrote fit for a terminal: without control characters.
-pub(super) fn clean(text: &str) -> String {
-    text.chars()
-        .map(|letter| {
-            if letter.is_control() {
-                '\u{fffd}'
-            } else {
-                letter
-            }
-        })
-        .collect()
-}
-
 /// Joins an error and its causes.
 fn told(error: &(dyn std::error::Error + 'static)) -> String {
-    let error = Error::of(Code::Failed, error);
-    let details = error.details();
-    let causes = details.causes.iter().map(String::as_str);
-    let all: Vec<&str> = std::iter::once(details.message.as_str())
-        .chain(causes)
-        .collect();
-    all.join(": ")
+    Error::of(Code::Failed, error).sentence()
 }
 
 fn collect_options(
@@ -258,24 +237,12 @@ fn collect_options(
     servers: Vec<Address>,
     looks: &dyn Fn(InventorySource) -> bool,
 ) -> Result<CollectOptions, Error> {
-    let endpoints = look.options.endpoints.iter().map(|text| {
-        text.parse::<Endpoint>().map_err(|error| {
-            let message = format!("the endpoint {text:?} cannot be used");
-            Error::new(Code::Invalid, message).caused_by(&error)
-        })
-    });
     let kubernetes = match kubeconfig {
         Some(kubeconfig) => KubernetesAccess::from_kubeconfig(kubeconfig)
             .map_err(|error| Error::of(Code::Invalid, &error))?,
         None => KubernetesAccess::default(),
     };
     Ok(CollectOptions {
-        nodes: look.nodes.clone(),
-        endpoints: endpoints.collect::<Result<_, _>>()?,
-        talos_authorities: match &look.options.security {
-            Security::Mutual(credentials) => credentials.authorities.clone(),
-            Security::Maintenance { .. } => Vec::new(),
-        },
         k8s_endpoint: args.k8s_endpoint.clone(),
         kubernetes: KubernetesAccess {
             // Its certificates are listed as those of a file.
@@ -288,16 +255,8 @@ fn collect_options(
         },
         servers,
         resources: looks(InventorySource::Resources),
-        concurrency: look.concurrency,
-        timeout: look.options.connect_timeout,
-        ..CollectOptions::default()
+        ..options_of(look)?
     })
-}
-
-fn kubeconfig(path: &Path) -> Result<Kubeconfig, Error> {
-    let text = files::read(path)?;
-    Kubeconfig::parse(path.display().to_string(), &text)
-        .map_err(|error| Error::of(Code::Invalid, &error))
 }
 
 fn source(text: &str) -> Result<InventorySource, String> {

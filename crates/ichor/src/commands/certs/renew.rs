@@ -43,7 +43,7 @@ struct Common {
     #[arg(long, value_name = "FILE")]
     from_secrets: Option<PathBuf>,
     /// Do nothing unless the certificate ends within this time, such as 720h or 30d
-    #[arg(long, value_name = "DURATION", value_parser = period)]
+    #[arg(long, value_name = "DURATION", value_parser = values::period)]
     if_expiring: Option<Duration>,
     /// Exit with 3 if the certificate was renewed, or would be in a dry run
     #[arg(long)]
@@ -175,13 +175,5 @@ fn untried(error: Error, common: &Common) -> Error {
             error.hint("--verify=false writes it without having tried it")
         }
         _ => error,
-    }
-}
-
-/// Reads a Go duration, or days such as `30d`.
-fn period(text: &str) -> Result<Duration, String> {
-    match text.strip_suffix('d').map(str::parse::<u32>) {
-        Some(Ok(days)) => Ok(Duration::from_secs(u64::from(days) * 24 * 60 * 60)),
-        _ => values::duration(text),
     }
 }

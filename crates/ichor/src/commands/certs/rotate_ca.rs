@@ -12,11 +12,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use talos_certs::{
     Journal, Keep, RotateAccess, RotateClock, RotateFacts, RotateKubernetes, RotateOptions,
-    RotatePlan, RotateReport, RotateStop, RotateTiming, Rotated, gather_rotation, plan_rotation,
-    rotate,
+    RotatePlan, RotateReport, RotateTiming, Rotated, Stop, gather_rotation, plan_rotation, rotate,
 };
-use talos_client::{Endpoint, ProxyRules};
-use talos_kube::Patience;
+use talos_client::Endpoint;
 use tokio::sync::mpsc::unbounded_channel;
 
 use self::keep::Files;
@@ -161,7 +159,7 @@ pub(crate) fn run(args: Args, session: &mut Session) -> Result<Outcome, Error> {
     let options = RotateOptions {
         timing: RotateTiming::default(),
         now: clock,
-        stop: RotateStop::default(),
+        stop: Stop::default(),
         observer: Arc::new(|_| {}),
         kubernetes: Some(kubernetes(&args, session)?),
     };
@@ -273,21 +271,10 @@ fn confirm(session: &mut Session, document: &Document, facts: &RotateFacts) -> R
 }
 
 fn kubernetes(args: &Args, session: &Session) -> Result<RotateKubernetes, Error> {
-    let env = &session.env;
-    let proxy = ProxyRules::from_environment(
-        env.either("HTTPS_PROXY", "https_proxy"),
-        env.either("NO_PROXY", "no_proxy"),
-    );
     Ok(RotateKubernetes {
         endpoint: args.k8s_endpoint.clone(),
-        proxy: proxy.map_err(|error| {
-            Error::new(Code::Invalid, "HTTPS_PROXY cannot be used").caused_by(&error)
-        })?,
-        patience: Patience {
-            connect: session.global.connect_timeout,
-            request: session.global.request_timeout,
-            ..Patience::default()
-        },
+        proxy: session.proxy()?,
+        patience: session.patience(),
         system_roots,
     })
 }

@@ -109,12 +109,7 @@ fn together(mut errors: Vec<Error>) -> Option<Error> {
     }
     let message = format!("{} patches cannot be used", errors.len());
     let code = errors[0].code();
-    let told = errors.iter().map(|error| {
-        let details = error.details();
-        let message = std::iter::once(&details.message);
-        let parts: Vec<&str> = message.chain(&details.causes).map(String::as_str).collect();
-        parts.join(": ")
-    });
+    let told = errors.iter().map(Error::sentence);
     Some(told.fold(Error::new(code, message), Error::cause))
 }
 

@@ -4,9 +4,8 @@ use jiff::Timestamp;
 use talos_certs::{Outcome, TlsVersion};
 
 use super::{Detail, Inspected};
-use crate::commands::certs::list::clean;
 use crate::error::Error;
-use crate::output::Output;
+use crate::output::{Output, one_line};
 use crate::times::ago;
 
 /// Names, and lines of one extension, that are shown.
@@ -35,7 +34,7 @@ pub(super) fn inspected(
         let about: Vec<String> = about
             .iter()
             .filter(|text| !text.is_empty())
-            .map(|text| clean(text))
+            .map(|text| one_line(text))
             .collect();
         let about = match about.is_empty() {
             true => String::new(),
@@ -45,7 +44,7 @@ pub(super) fn inspected(
         certificate(output, detail, number, now)?;
     }
     for problem in &inspected.problems {
-        output.warn(&clean(problem));
+        output.warn(&one_line(problem));
     }
     Ok(())
 }
@@ -192,6 +191,6 @@ fn list(
 }
 
 fn row(output: &mut Output, name: &str, value: &str) -> Result<(), Error> {
-    let value = clean(value);
+    let value = one_line(value);
     output.line(format!("  {name:<WIDTH$}{value}").trim_end())
 }

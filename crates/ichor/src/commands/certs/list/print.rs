@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use talos_certs::{Inventory, Listed, ListedPlace, NotChecked, Renewal, Validity};
 
-use super::clean;
 use crate::error::Error;
-use crate::output::{Output, column_list, columns};
+use crate::output::{Output, column_list, columns, one_line};
 use crate::times::ago;
 
 /// Further places of a certificate that are shown.
@@ -95,14 +94,14 @@ fn row(listed: &Listed, place: &ListedPlace, wide: bool, now: Timestamp) -> Vec<
     let issuer = match &listed.issued_by {
         Some(issuer) => issuer.name.clone(),
         None if certificate.issuer.is_empty() => "unknown".to_owned(),
-        None => format!("unknown ({})", clean(&certificate.issuer)),
+        None => format!("unknown ({})", one_line(&certificate.issuer)),
     };
     let mut cells = vec![
         ends,
         node(place),
         listed.purpose.clone(),
         short(&place.place),
-        clean(&certificate.subject),
+        one_line(&certificate.subject),
         issuer,
         certificate.algorithm.clone(),
         renewed(&listed.renewal, now),
@@ -118,7 +117,7 @@ fn row(listed: &Listed, place: &ListedPlace, wide: bool, now: Timestamp) -> Vec<
         cells.extend([
             certificate.not_before.clone(),
             certificate.not_after.clone(),
-            clean(&names),
+            one_line(&names),
             certificate.fingerprint.clone(),
         ]);
     }
@@ -135,7 +134,7 @@ fn blank(width: usize, node: &str, purpose: &str, place: &str) -> Vec<String> {
 
 /// Leaves out of a resource's type what all of them have in common.
 fn short(place: &str) -> String {
-    clean(&place.replacen(".secrets.talos.dev", "", 1))
+    one_line(&place.replacen(".secrets.talos.dev", "", 1))
 }
 
 fn node(place: &ListedPlace) -> String {
@@ -170,8 +169,8 @@ fn requests(output: &mut Output, inventory: &Inventory, now: Timestamp) -> Resul
             request.name.clone(),
             request.state.clone(),
             request.signer.clone(),
-            clean(&request.requester),
-            clean(&request.subject),
+            one_line(&request.requester),
+            one_line(&request.subject),
             made.map_or_else(|| "-".to_owned(), |made| ago(made, now)),
         ]);
     }

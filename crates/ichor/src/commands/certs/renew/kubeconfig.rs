@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use talos_certs::{RenewedCertificate, issue_kubernetes_admin, put_kubernetes_user};
-use talos_client::ProxyRules;
 use talos_config::kubeconfig::{Kubeconfig, Material};
-use talos_kube::{Access as KubeAccess, Options, Patience, reach};
+use talos_kube::{Access as KubeAccess, Options, reach};
 use talos_pki::{Certificate, PrivateKey};
 
 use super::{Common, Document, authority, lifetime, untried};
@@ -217,21 +216,10 @@ fn verify(
     now: Timestamp,
 ) -> Result<(), Error> {
     let access = KubeAccess::from_kubeconfig(config, Some(context))?;
-    let env = &session.env;
-    let proxy = ProxyRules::from_environment(
-        env.either("HTTPS_PROXY", "https_proxy"),
-        env.either("NO_PROXY", "no_proxy"),
-    );
     let options = Options {
         endpoint: args.k8s_endpoint.clone(),
-        proxy: proxy.map_err(|error| {
-            Error::new(Code::Invalid, "HTTPS_PROXY cannot be used").caused_by(&error)
-        })?,
-        patience: Patience {
-            connect: session.global.connect_timeout,
-            request: session.global.request_timeout,
-            ..Patience::default()
-        },
+        proxy: session.proxy()?,
+        patience: session.patience(),
         search: session.global.connect_timeout,
         system_roots,
         ..Options::new(now)
