@@ -22,7 +22,7 @@ fn behind_nat() -> Options {
     }
 }
 
-fn one_control_plane() -> Options {
+pub(super) fn one_control_plane() -> Options {
     Options {
         workers: 0,
         ..Options::default()
@@ -30,7 +30,7 @@ fn one_control_plane() -> Options {
 }
 
 /// Runs the check with JSON output and compares its exit code.
-fn check(lab: &Lab, args: &[&str], code: i32) -> Value {
+pub(super) fn check(lab: &Lab, args: &[&str], code: i32) -> Value {
     let ran = lab.run(&[&["certs", "check", "-o", "json"], args].concat());
     assert_eq!(ran.code, Some(code), "{ran:?}");
     ran.json()

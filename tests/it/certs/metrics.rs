@@ -10,8 +10,9 @@ use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use jiff::Timestamp;
 use serde_json::Value;
-use talos_sim::{Options, Reach};
+use talos_sim::Reach;
 
+use super::command::one_control_plane;
 use crate::cli::program::Lab;
 
 /// A run of the program that goes on until it is dropped.
@@ -29,13 +30,6 @@ impl Drop for Running {
     fn drop(&mut self) {
         _ = self.0.kill();
         _ = self.0.wait();
-    }
-}
-
-fn one_control_plane() -> Options {
-    Options {
-        workers: 0,
-        ..Options::default()
     }
 }
 

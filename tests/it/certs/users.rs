@@ -8,21 +8,8 @@ use talos_config::talosconfig::TalosConfig;
 use talos_pki::{Authority, AuthorityKind, LeafRequest, LeafUsage, Name};
 use talos_sim::{Options, ServedCertificate, Server};
 
+use super::command::{check, one_control_plane};
 use crate::cli::program::Lab;
-
-fn one_control_plane() -> Options {
-    Options {
-        workers: 0,
-        ..Options::default()
-    }
-}
-
-/// Runs the check with this exit code.
-fn check(lab: &Lab, args: &[&str], code: i32) -> Value {
-    let ran = lab.run(&[&["certs", "check", "-o", "json"], args].concat());
-    assert_eq!(ran.code, Some(code), "{ran:?}");
-    ran.json()
-}
 
 /// Runs the repair with this exit code.
 fn fix(lab: &Lab, args: &[&str], code: i32) -> Value {
